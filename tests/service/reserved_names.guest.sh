@@ -11,6 +11,7 @@
 # stdout: ^attached again: 0$
 # stdout: ^a loader, stopped: .*taken by a session that usr has started
 # stdout: ^a loader: .*taken by a session that usr has started; it is asked to end, not its part with root's rights$
+# stdout: ^in loops: the service began 4 times$
 # stdout: ^by hand: .*taken by a session that root has started
 # stdout: ^status: .*the name ticks is taken by a session that usr has started
 
@@ -71,6 +72,23 @@ wait_for /tmp/theirs tick
 begins
 ! grep -q 'has been killed' ended && echo "a loader: $(warned | sed 's/started.*/started/'); it is asked to end, not its part with root's rights"
 ends
+rm -f /tmp/theirs
+# Whenever the name is free, or about to be, one of them takes it.
+su usr -c 'cd /tmp; for loop in 1 2 3 4 5 6; do (while [ ! -e enough ]; do suid ticks -o /dev/null; done) & done; wait' >/dev/null 2>&1 &
+loops=$!
+begun=0
+for turn in 1 2 3 4; do
+	for tenth in $(seq 200); do ! spilerun status ticks 2>/dev/null | grep -q ': running' || break; sleep 0.1; done
+	spilerun service run ticks >out 2>err &
+	loader=$!
+	wait_for out tick 40 && begun=$((begun + 1)) || cat err
+	kill -s TERM $loader
+	wait $loader || true
+done
+touch /tmp/enough
+wait $loops || true
+nothing_of_suid ticks
+echo "in loops: the service began $begun times"
 spilerun -L "$place/ticks.ko" 2>/dev/null
 begins
 echo "by hand: $(warned)"

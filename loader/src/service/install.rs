@@ -8,6 +8,7 @@ use super::unit::{PACKAGED_UNIT, UNIT_PLACE, order};
 use super::{Service, Step, conf, say};
 use crate::error::{Error, Exit};
 use crate::host::kernel::{is_module_name, running_release};
+use crate::host::stderr;
 use crate::module::file::File;
 
 impl Service {
@@ -22,6 +23,10 @@ impl Service {
             order(after, before).map_err(|why| Error::Setting { given: "--after, --before".to_string(), why })?;
         // Check all of them before anything is written.
         let modules = self.checked(name, modules)?;
+        let unit = match self.tree().exists(&self.path(PACKAGED_UNIT)) {
+            true => None,
+            false => Some(self.unit_text()?),
+        };
         // Its configuration first: without it the name is not reserved for the service, and users may start the module.
         let conf = self.conf_path(name);
         let is_new = !self.tree().exists(&conf);
@@ -32,23 +37,23 @@ impl Service {
         for module in &modules {
             let place = self.module_path(&module.description.meta.kernel_release, name);
             self.write_new(&place, &module.image).inspect_err(|_| {
-                // Ignore errors of a service without a module; report the first of the others.
-                if is_new {
+                // Ignore errors of a service without a module; report the first of the others. With a module the name
+                // stays reserved.
+                if is_new && !self.has_any_module(name) {
                     let _ = self.tree().remove_file(&conf);
                 }
             })?;
             say(&format!("{} for kernel {}", place.display(), module.description.meta.kernel_release));
         }
-        if !self.tree().exists(&self.path(PACKAGED_UNIT)) {
-            let text = self.unit_text()?;
-            if self.tree().read(&self.path(UNIT_PLACE)).ok().as_deref() != Some(text.as_bytes()) {
-                self.write_new(&self.path(UNIT_PLACE), text.as_bytes())?;
-            }
+        if let Some(text) = unit
+            && self.tree().read(&self.path(UNIT_PLACE)).ok().as_deref() != Some(text.as_bytes())
+        {
+            self.write_new(&self.path(UNIT_PLACE), text.as_bytes())?;
         }
         if let Some(text) = &order {
             self.write_new(&self.order_path(name), text.as_bytes())?;
         }
-        self.reload()?;
+        let reloaded = self.reload()?;
         if self.has_no_manager() {
             say(&format!(
                 "systemd does not run here, so nothing starts {name}: configure this host's init system to run `spilerun service run {name}`; where systemd runs: systemctl daemon-reload, then spilerun service enable {name}"
@@ -58,7 +63,26 @@ impl Service {
         kernels.iter().for_each(|release| {
             self.check_name(name, release);
         });
-        Ok(Step::Done(Exit::Success))
+        self.warn_of_initramfs(name);
+        Ok(reloaded)
+    }
+
+    /// Of any kernel, those of which only the directory is there included.
+    fn has_any_module(&self, name: &str) -> bool {
+        let releases = self.tree().names(&self.path("lib/modules"));
+        releases
+            .iter()
+            .filter_map(|release| release.to_str())
+            .any(|release| self.tree().exists(&self.module_path(release, name)))
+    }
+
+    /// With EARLY the initramfs has copies of the service's files, which only its own tools renew.
+    pub(super) fn warn_of_initramfs(&self, name: &str) {
+        if self.conf(name).is_ok_and(|conf| conf.early) {
+            stderr::say(&format!(
+                "WARNING: {name} is started in the initramfs (EARLY=yes), from the copies of its files there: make it again (update-initramfs -u -k all, or dracut --force --regenerate-all), or the next boot starts what is in it now"
+            ));
+        }
     }
 
     /// The modules, which must be those of the service, for different kernels, and suit its configuration.
@@ -91,6 +115,7 @@ impl Service {
     }
 
     pub(super) fn remove(&self, name: &str) -> Result<Step, Error> {
+        // It warns of the initramfs, too.
         self.disable(name)?;
         for release in self.releases() {
             let path = self.module_path(&release, name);

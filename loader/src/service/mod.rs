@@ -77,6 +77,8 @@ enum Action {
     StartEarly { name: String },
     /// Run the service; called by the unit
     Run { name: String },
+    /// End the session of a service that did not stop in time; called by the unit
+    Stopped { name: String },
 }
 
 impl Service {
@@ -108,6 +110,7 @@ impl Service {
             Action::Early { release } => self.early(&release.clone().unwrap_or_else(running_release)),
             Action::StartEarly { name } => self.start_early(name),
             Action::Run { name } => self.run(name),
+            Action::Stopped { name } => self.stopped(name),
         }
     }
 
@@ -250,6 +253,42 @@ mod tests {
         assert!(matches!(service(root, &install), Err(Error::Setting { .. })));
         assert!(matches!(service(root, "run none"), Err(Error::NoService { .. })));
         assert!(matches!(service(root, "run ../fix"), Err(Error::NoService { .. })));
+    }
+
+    #[test]
+    fn a_name_stays_reserved_while_a_module_of_it_is_there() {
+        let directory = tempfile::tempdir().unwrap();
+        let root = directory.path();
+        fs::create_dir_all(root.join("lib/modules/6.1.0-1/kernel")).unwrap();
+        let [one, other] = ["one.ko", "other.ko"].map(|name| root.join(name));
+        module(&one, "fix", "6.1.0-1");
+        module(&other, "fix", "6.2.0-1");
+        // The second cannot be written.
+        fs::write(root.join("lib/modules/6.2.0-1"), "").unwrap();
+        assert!(service(root, &format!("install fix {} {}", one.display(), other.display())).is_err());
+        assert!(root.join("lib/modules/6.1.0-1/spile/fix.ko").exists() && root.join("etc/spile/fix.conf").exists());
+        fs::remove_dir_all(root.join("lib/modules/6.1.0-1/spile")).unwrap();
+        fs::remove_file(root.join("etc/spile/fix.conf")).unwrap();
+        assert!(service(root, &format!("install fix {}", other.display())).is_err());
+        assert!(!root.join("etc/spile/fix.conf").exists());
+    }
+
+    #[test]
+    fn files_of_the_configuration_are_those_of_the_image() {
+        let outside = tempfile::tempdir().unwrap();
+        let directory = tempfile::tempdir().unwrap();
+        let root = directory.path();
+        let place = outside.path().join("6.1.0-1");
+        fs::create_dir_all(&place).unwrap();
+        module(&place.join("fix.ko"), "fix", "6.1.0-1");
+        fs::create_dir_all(root.join("etc/spile")).unwrap();
+        fs::write(root.join("etc/spile/fix.conf"), format!("MISSING=fetch\nDIRECTORY={}\n", outside.path().display()))
+            .unwrap();
+        assert_eq!(service(root, "check 6.1.0-1").unwrap(), Step::Done(Exit::Mismatch), "the host's");
+        let inside = root.join(place.strip_prefix("/").unwrap());
+        fs::create_dir_all(&inside).unwrap();
+        module(&inside.join("fix.ko"), "fix", "6.1.0-1");
+        assert_eq!(service(root, "check 6.1.0-1").unwrap(), Step::Done(Exit::Success));
     }
 
     #[test]

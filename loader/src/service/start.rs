@@ -4,6 +4,7 @@
 
 use std::ffi::OsString;
 use std::io;
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus};
 use std::time::{Duration, Instant};
@@ -62,6 +63,8 @@ impl Service {
         let conf = self.conf(name)?;
         let mut arguments: Vec<OsString> = vec!["spilerun".into(), "--keep".into(), "--append".into()];
         arguments.extend(conf.output_options().into_iter().map(OsString::from));
+        // Users that may start its module (START) would take the name again and again.
+        load::claim(name);
         let holder = load::holder(name);
         match holder {
             load::Holder::Service { detached: true, ended: false } => {
@@ -155,28 +158,34 @@ impl Service {
 /// Has another process write what an ended session has left, with these options, and removes the session. If the output
 /// does not accept it in time, it is lost.
 fn finish(name: &str, options: &[OsString]) -> Result<(), Error> {
+    let lost = |why: &str| {
+        stderr::say(&format!("WARNING: the output of the session of {name} that has ended is lost: {why}"));
+    };
     let mut command = Command::new("/proc/self/exe");
-    // It is not the service that is ready then.
-    command.args(options.iter().skip(1)).args(["-A", name]).env_remove("NOTIFY_SOCKET");
+    // One file can be spile and spilerun. It is not the service that is ready then.
+    command.arg0("spilerun").args(options.iter().skip(1)).args(["-A", name]).env_remove("NOTIFY_SOCKET");
     let begun = Instant::now();
     match command.spawn() {
         Ok(mut child) => {
-            while child.try_wait().is_ok_and(|status| status.is_none()) {
-                if begun.elapsed() > FINISH {
-                    stderr::say(&format!(
-                        "WARNING: the output of the session of {name} that has ended is lost: it could not be written in {} s",
-                        FINISH.as_secs()
-                    ));
-                    let _ = child.kill();
-                    let _ = child.wait();
-                    break;
+            let status = loop {
+                match child.try_wait() {
+                    Ok(None) if begun.elapsed() > FINISH => {
+                        lost(&format!("it could not be written in {} s", FINISH.as_secs()));
+                        let _ = child.kill();
+                        break child.wait();
+                    }
+                    Ok(None) => std::thread::sleep(Duration::from_millis(20)),
+                    Ok(Some(status)) => break Ok(status),
+                    Err(error) => break Err(error),
                 }
-                std::thread::sleep(Duration::from_millis(20));
+            };
+            // It has printed the reason. An error of the script loses nothing.
+            let code = status.ok().and_then(|status| status.code()).unwrap_or(0);
+            if ![Exit::Success as i32, Exit::Failed as i32].contains(&code) {
+                lost(&format!("its loader ended with status {code}"));
             }
         }
-        Err(error) => {
-            stderr::say(&format!("WARNING: the output of the session of {name} that has ended is lost: {error}"));
-        }
+        Err(error) => lost(&error.to_string()),
     }
     load::take_over(name)
 }

@@ -80,15 +80,20 @@ impl Service {
         };
         let is_there = self.has_module(name, release)
             || conf.missing == MissingAction::Rebuild
-                && self.path("").join(&conf.script).is_file()
+                && self.is_there(&conf.script)
                 && search::in_path("spile").is_some()
-            || conf.missing == MissingAction::Fetch && fetched_from(&conf, name, release).exists();
+            || conf.missing == MissingAction::Fetch && self.is_there(&fetched_from(&conf, name, release));
         if !is_there {
             stderr::say(&format!(
                 "WARNING: service {name} has no module for kernel {release}: with it {name} will not be active; build it (spile -p4 -m {name} -r {release}) and install it (spilerun service install {name} FILE)"
             ));
         }
         is_there
+    }
+
+    /// An absolute path is one below the root directory.
+    fn is_there(&self, path: &Path) -> bool {
+        self.tree().exists(&self.root.join(path.strip_prefix("/").unwrap_or(path)))
     }
 
     pub(super) fn check(&self, release: &str) -> Result<Step, Error> {

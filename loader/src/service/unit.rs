@@ -95,11 +95,22 @@ impl Service {
             );
             return Err(Error::Setting { given: format!("service enable {name}"), why });
         }
+        self.warn_of_initramfs(name);
         self.systemctl("enable", name)
+    }
+
+    /// After the unit has ended: systemd has killed a loader that did not end in time when it was stopped, and its session
+    /// ends too. After a crash the session stays for the next start.
+    pub(super) fn stopped(&self, name: &str) -> Result<Step, Error> {
+        if std::env::var_os("SERVICE_RESULT").is_some_and(|result| result == "timeout") {
+            load::remove_leftover(name, None)?;
+        }
+        Ok(Step::Done(Exit::Success))
     }
 
     pub(super) fn disable(&self, name: &str) -> Result<Step, Error> {
         self.has_configuration(name)?;
+        self.warn_of_initramfs(name);
         let step = match self.has_no_manager() {
             true => Step::Done(Exit::Success),
             false => self.systemctl("disable", name)?,
@@ -126,12 +137,17 @@ fn unit_for(program: &Path) -> Option<String> {
     // The only special character in a unit's path.
     let path = path.replace('%', "%%");
     // One file can be both programs, selected by argv[0]. "@" makes systemd pass it.
-    let start = match program.file_name().is_some_and(|name| name == "spilerun") {
-        true => format!("\"{path}\""),
-        false => format!("\"@{path}\" spilerun"),
+    let is_both = program.file_name().is_none_or(|name| name != "spilerun");
+    // What stands before the path is part of the quoted word.
+    let start = |before: &str| {
+        let quote = if path.contains(' ') { "\"" } else { "" };
+        match is_both {
+            false => format!("{quote}{before}{path}{quote} "),
+            true => format!("{quote}{before}@{path}{quote} spilerun "),
+        }
     };
-    let start = if path.contains(' ') { start } else { start.replace('"', "") };
-    Some(UNIT.replace(&format!("ExecStart={PACKAGED_PROGRAM} "), &format!("ExecStart={start} ")))
+    let text = UNIT.replace(&format!("ExecStart={PACKAGED_PROGRAM} "), &format!("ExecStart={}", start("")));
+    Some(text.replace(&format!("ExecStopPost=-{PACKAGED_PROGRAM} "), &format!("ExecStopPost={}", start("-"))))
 }
 
 pub(super) fn unit(name: &str) -> String {
@@ -151,16 +167,29 @@ mod tests {
 
     #[test]
     fn the_unit_starts_the_program_that_wrote_it() {
-        let start = |program: &str| {
+        let lines = |program: &str| {
             let text = unit_for(Path::new(program)).unwrap();
-            let line = text.lines().find_map(|line| line.strip_prefix("ExecStart=")).unwrap().to_string();
             assert_eq!(text.lines().count(), UNIT.lines().count());
-            line
+            assert!(program == PACKAGED_PROGRAM || !text.contains(PACKAGED_PROGRAM));
+            ["ExecStart=", "ExecStopPost="]
+                .map(|key| text.lines().find_map(|line| line.strip_prefix(key)).unwrap().to_string())
         };
-        assert_eq!(start("/usr/sbin/spilerun"), "/usr/sbin/spilerun service run %i");
-        assert_eq!(start("/opt/spile/spilerun"), "/opt/spile/spilerun service run %i");
-        assert_eq!(start("/opt/spile/spile"), "@/opt/spile/spile spilerun service run %i");
-        assert_eq!(start("/opt/50% of it/spilerun"), "\"/opt/50%% of it/spilerun\" service run %i");
+        assert_eq!(
+            lines("/usr/sbin/spilerun"),
+            ["/usr/sbin/spilerun service run %i", "-/usr/sbin/spilerun service stopped %i"]
+        );
+        assert_eq!(
+            lines("/opt/spile/spilerun"),
+            ["/opt/spile/spilerun service run %i", "-/opt/spile/spilerun service stopped %i"]
+        );
+        assert_eq!(
+            lines("/opt/spile/spile"),
+            ["@/opt/spile/spile spilerun service run %i", "-@/opt/spile/spile spilerun service stopped %i"]
+        );
+        assert_eq!(
+            lines("/opt/50% of it/spilerun"),
+            ["\"/opt/50%% of it/spilerun\" service run %i", "\"-/opt/50%% of it/spilerun\" service stopped %i"]
+        );
         assert!(unit_for(Path::new("/opt/a\nb/spilerun")).is_none() && unit_for(Path::new("spilerun")).is_none());
     }
 }
