@@ -1,21 +1,23 @@
-# Shows: a user of no group cannot take the loaders' lock, wherever it is, or make others wait; while root holds it, the process that
-# removes a killed loader's module waits and then removes it, and -d reports why it does not.
+# Shows: a user of no group cannot take the loaders' locks, wherever they are, or make others wait. A killed loader's module is removed
+# without the lock of all; while root holds those of the names, what removes it waits and then removes it, and -d reports why it does
+# not.
 # script: ticks ticks.stp
 # limit: 120
 # stdout: ^a user: nobody waits$
 # stdout: ^a user: may not lock it: 1 1$
 # stdout: ^leftovers removed$
+# stdout: ^removed without the lock of all$
 # stdout: ^-d: 6 .*another spilerun has been loading a module
 # stdout: ^the killed loader's module is removed when the lock is free$
-# stdout: ^read-only: a user may not lock it: 1, mode 700$
+# stdout: ^read-only: a user may not lock it: 1 1, mode 700 600$
 
 approve ./*.ko
 printf 'spileusr:x:601:usr\n' >>/etc/group
 add_users usr:5001 no:5004
 make_suid
 enter_open
-# holding USER FILE: locks it until it is killed, by its process $holder.
-holding() { su "$1" -c "exec hold $2" >held 2>&1 & holder=$!; wait_for held held; }
+# holding USER FILE [bytes]: locks it until it is killed, by its process $holder.
+holding() { rm -f held; su "$1" -c "exec hold $2 ${3:-}" >held 2>&1 & holder=$!; wait_for held held; }
 now() { cut -d. -f1 /proc/uptime; }
 killed() { kill -s KILL "$1"; wait "$1" 2>/dev/null || true; }
 
@@ -44,6 +46,14 @@ as usr 'suid ticks -o mine' >/dev/null 2>err &
 wait_for mine tick
 holding root /sys/module/kernel/uevent
 kill -s KILL $(processes 5001)
+unloaded ticks
+killed $holder
+echo removed without the lock of all
+rm -f mine
+as usr 'suid ticks -o mine' >/dev/null 2>err &
+wait_for mine tick
+holding root /sys/module/kernel/uevent bytes
+kill -s KILL $(processes 5001)
 sleep 1
 s=0
 spilerun -d ticks 2>err || s=$?
@@ -60,5 +70,5 @@ for tenth in $(seq 300); do
 done
 spilerun "$here/ticks.ko" -T 0.1 >/dev/null
 gone ticks
-echo "read-only: a user may not lock it: $(status no hold /run/spile), mode $(stat -c %a /run/spile)"
+echo "read-only: a user may not lock it: $(status no hold /run/spile) $(status no hold /run/spile/lock), mode $(stat -c %a /run/spile /run/spile/lock | tr '\n' ' ' | sed 's/ $//')"
 mount -o remount,rw /sys

@@ -15,7 +15,8 @@ use crate::safety::rank::Rank;
 const CONF: &str = "\
 # Service spile@NAME. Lines KEY=VALUE; # begins a comment. After a change: systemctl restart spile@NAME
 
-# Options of spilerun, separated by blanks: --dry-run, --harmless-c, --expires 72h, --rewrites N, --only uid=USER, -s MB, -v
+# Options of spilerun, separated by blanks: --dry-run, --harmless-c, --rewrites N, --only uid=USER, -s MB, -v, and
+# --expires 2027-01-31T18:00 (a time like 72h begins anew at each start)
 OPTIONS=
 # Values for the script's globals: NAME=VALUE NAME=VALUE
 GLOBALS=
@@ -30,7 +31,8 @@ MISSING=fail
 DIRECTORY=
 SCRIPT=
 BUILD_OPTIONS=-g
-# yes: the module goes into the initramfs too
+# yes: the module and this file go into the initramfs too. After a change: update-initramfs -u -k all, or dracut --force
+# --regenerate-all
 EARLY=no
 # Who may start the module beside the service, as with a set-uid spilerun: root, spilesys (its members), spileusr (both)
 START=root
