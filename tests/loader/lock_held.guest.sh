@@ -16,7 +16,7 @@ printf 'spileusr:x:601:usr\n' >>/etc/group
 add_users usr:5001 no:5004
 make_suid
 enter_open
-# holding USER FILE [bytes]: locks it until it is killed, by its process $holder.
+# holding USER FILE [FROM]: locks it until it is killed, by its process $holder.
 holding() { rm -f held; su "$1" -c "exec hold $2 ${3:-}" >held 2>&1 & holder=$!; wait_for held held; }
 now() { cut -d. -f1 /proc/uptime; }
 killed() { kill -s KILL "$1"; wait "$1" 2>/dev/null || true; }
@@ -52,7 +52,8 @@ echo removed without the lock of all
 rm -f mine
 as usr 'suid ticks -o mine' >/dev/null 2>err &
 wait_for mine tick
-holding root /sys/module/kernel/uevent bytes
+# Names begin there.
+holding root /sys/module/kernel/uevent $((1 << 49))
 kill -s KILL $(processes 5001)
 sleep 1
 s=0
