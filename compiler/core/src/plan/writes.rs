@@ -4,6 +4,7 @@
 //!
 //! Errors do not count: a few end the session, and there is always some room.
 
+use std::cell::RefCell;
 use std::collections::HashMap;
 
 use spile_abi::format::{STACK_FRAMES, string_part};
@@ -33,8 +34,7 @@ pub struct Writes {
 impl Writes {
     /// What the handlers of these probes write.
     pub(super) fn of(probes: &[Probe], routines: &[Routine], string_bytes: u32) -> Writes {
-        let by_symbol = routines.iter().map(|routine| (routine.symbol.as_str(), routine)).collect();
-        let sizes = Sizes { by_symbol, string_bytes };
+        let sizes = Sizes::new(routines, string_bytes);
         let mut writes = Writes::default();
         for probe in probes {
             let bytes = |symbol: &str| sizes.of_call(symbol, 0);
@@ -79,15 +79,27 @@ fn of_part(part: &Part, string_bytes: u32) -> u64 {
 struct Sizes<'r> {
     by_symbol: HashMap<&'r str, &'r Routine>,
     string_bytes: u32,
+    /// Those of routines at a depth: each is called from many places.
+    known: RefCell<HashMap<(&'r str, u32), u64>>,
 }
 
-impl Sizes<'_> {
+impl<'r> Sizes<'r> {
+    fn new(routines: &'r [Routine], string_bytes: u32) -> Self {
+        let by_symbol = routines.iter().map(|routine| (routine.symbol.as_str(), routine)).collect();
+        Sizes { by_symbol, string_bytes, known: RefCell::default() }
+    }
+
     fn of_call(&self, symbol: &str, depth: u32) -> u64 {
-        match self.by_symbol.get(symbol) {
-            Some(_) if depth >= MOST_DEPTH => u64::MAX,
-            Some(routine) => self.of_code(&routine.code, depth + 1),
-            None => 0,
+        let Some((symbol, routine)) = self.by_symbol.get_key_value(symbol) else { return 0 };
+        if depth >= MOST_DEPTH {
+            return u64::MAX;
         }
+        if let Some(bytes) = self.known.borrow().get(&(*symbol, depth)) {
+            return *bytes;
+        }
+        let bytes = self.of_code(&routine.code, depth + 1);
+        self.known.borrow_mut().insert((*symbol, depth), bytes);
+        bytes
     }
 
     fn of_code(&self, code: &[Instr], depth: u32) -> u64 {
@@ -140,8 +152,7 @@ mod tests {
     }
 
     fn of(routines: &[Routine], symbol: &str) -> u64 {
-        let by_symbol = routines.iter().map(|routine| (routine.symbol.as_str(), routine)).collect();
-        Sizes { by_symbol, string_bytes: 512 }.of_call(symbol, 0)
+        Sizes::new(routines, 512).of_call(symbol, 0)
     }
 
     #[test]
@@ -170,6 +181,17 @@ mod tests {
     fn functions_that_call_each_other_often_end() {
         let calls = |symbol: &str| (0..100).map(|_| call(Callee::Routine(symbol.into()))).collect();
         assert!(of(&[routine("again", calls("again"))], "again") > u64::from(u32::MAX));
+    }
+
+    /// Each level is called a hundred times by the one above it: nothing that is printed ends the search.
+    #[test]
+    fn functions_that_print_nothing_are_looked_at_once() {
+        let level = |number: u32| {
+            let calls = (0..100).map(|_| call(Callee::Routine(format!("f{}", number + 1)))).collect();
+            routine(&format!("f{number}"), calls)
+        };
+        let routines: Vec<Routine> = (0..MOST_DEPTH - 1).map(level).chain([routine("f7", Vec::new())]).collect();
+        assert_eq!(of(&routines, "f0"), 0);
     }
 
     #[test]
