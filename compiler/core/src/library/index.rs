@@ -46,25 +46,29 @@ impl Index {
     /// The outlines of these files.
     pub fn outlines(&mut self, paths: &[PathBuf]) -> Result<Vec<Outline>, ReadError> {
         let states: Vec<String> = paths.iter().map(|path| state(path)).collect::<Result<_, _>>()?;
-        let known = |path: &PathBuf, state: &String| {
-            self.known.get(path).filter(|(known, _)| known == state).map(|(_, outline)| outline.clone())
-        };
-        let fresh: Vec<(PathBuf, (String, Outline))> = paths
-            .par_iter()
-            .zip(states)
-            .filter(|(path, state)| known(path, state).is_none())
+        let is_known = |path: &PathBuf, state: &String| self.known.get(path).is_some_and(|(known, _)| known == state);
+        let unknown: Vec<(&PathBuf, String)> =
+            paths.iter().zip(states).filter(|(path, state)| !is_known(path, state)).collect();
+        // Mostly there are none: not even threads are started then.
+        if unknown.is_empty() {
+            return Ok(self.known_outlines(paths));
+        }
+        let fresh: Vec<(PathBuf, (String, Outline))> = unknown
+            .into_par_iter()
             .map(|(path, state)| {
                 let bytes = read::regular(path, read::MAX_TEXT).map_err(|error| unreadable(path, &error))?;
                 let macros = path.extension().is_some_and(|extension| extension == "stpm");
                 Ok((path.clone(), (state, if macros { Outline::default() } else { outline(&bytes) })))
             })
             .collect::<Result<_, ReadError>>()?;
-        self.changed |= !fresh.is_empty();
+        self.changed = true;
         self.known.extend(fresh);
-        Ok(paths
-            .iter()
-            .map(|path| self.known.get(path).map(|(_, outline)| outline.clone()).unwrap_or_default())
-            .collect())
+        Ok(self.known_outlines(paths))
+    }
+
+    fn known_outlines(&self, paths: &[PathBuf]) -> Vec<Outline> {
+        let known = |path| self.known.get(path).map(|(_, outline)| outline.clone()).unwrap_or_default();
+        paths.iter().map(known).collect()
     }
 
     /// Writes new entries to the cache.
