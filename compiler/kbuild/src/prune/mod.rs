@@ -50,9 +50,11 @@ impl<'o> Whole<'o> {
         for user in users {
             wanted.extend(undefined(user)?);
         }
-        let kept = graph.reached(&builder, &wanted, |_| true);
+        let wanted = defining(&builder, &wanted);
+        let held = graph.held();
+        let kept = graph.reached(&wanted, &held, |_| true);
         // What such code alone returns to is not there for its own sake: half of an optional part would be taken for the part.
-        let meant = graph.reached(&builder, &wanted, |id| !is_apart(builder.sections.get(id)));
+        let meant = graph.reached(&wanted, &held, |id| !is_apart(builder.sections.get(id)));
         graph.leave_out(&mut builder, &kept, &meant)?;
         let mut out = Vec::new();
         builder.write(&mut out).map_err(|error| format!("writing the runtime's object: {error}"))?;
@@ -75,6 +77,16 @@ fn undefined(object: &[u8]) -> Result<Vec<String>, String> {
     Ok(names.map(str::to_string).collect())
 }
 
+/// The sections of the symbols of these names that other objects can use.
+fn defining(builder: &Builder, wanted: &HashSet<String>) -> Vec<usize> {
+    let named = builder.symbols.iter().filter(|symbol| symbol.st_bind() != elf::STB_LOCAL);
+    let sections = named.filter_map(|symbol| {
+        let is_wanted = || std::str::from_utf8(&symbol.name).is_ok_and(|name| wanted.contains(name));
+        symbol.section.filter(|_| is_wanted())
+    });
+    sections.map(|section| section.index()).collect()
+}
+
 /// What a section is to the walk.
 #[derive(Debug)]
 enum Role {
@@ -85,7 +97,7 @@ enum Role {
     /// Each entry is removed with the code or data that it describes.
     Table(Table),
     /// Kept, with all that it refers to: the kernel reads it, or its readers are not known.
-    Root,
+    Root(SectionId),
     /// Not loaded.
     Aside,
 }
@@ -152,7 +164,8 @@ impl Graph {
             ANNOTATIONS => Role::Unit,
             name if loaded && is_unit(name) => Role::Unit,
             name if loaded || name.starts_with(".discard.") => {
-                Table::of(section, self.relocations_of(section.id()), builder).map_or(Role::Root, Role::Table)
+                Table::of(section, self.relocations_of(section.id()), builder)
+                    .map_or(Role::Root(section.id()), Role::Table)
             }
             _ => Role::Aside,
         }
@@ -180,48 +193,53 @@ impl Graph {
             .map(|id| id.index())
             .collect();
         for target in targets {
-            if let Some(role @ Role::Table(_)) = self.roles.get_mut(target) {
-                *role = Role::Root;
+            if let Some(role) = self.roles.get_mut(target)
+                && let Role::Table(table) = role
+            {
+                *role = Role::Root(table.section);
             }
         }
     }
 
-    /// Which sections are kept, where the walk begins with these of the sections that are kept in any case.
-    fn reached(&self, builder: &Builder, wanted: &HashSet<String>, begins: impl Fn(SectionId) -> bool) -> Vec<bool> {
-        let mut walk = Reachable { kept: vec![false; self.roles.len()], waiting: Vec::new() };
-        let mut held = vec![Vec::new(); self.roles.len()];
-        let roots: HashSet<usize> =
-            builder.sections.iter().map(Section::id).filter(|id| begins(*id)).map(|id| id.index()).collect();
-        for (id, role) in self.roles.iter().enumerate() {
-            match role {
-                Role::Root if roots.contains(&id) => walk.reach(id),
-                Role::Root => (),
-                Role::Table(table) => {
-                    for entry in &table.entries {
-                        let targets = entry.relocations.iter().filter_map(|relocation| self.target(relocation));
-                        let targets = targets.map(|id| id.index());
-                        match self.owner(entry) {
-                            Some(owner) => {
-                                held.get_mut(owner).into_iter().for_each(|held| held.extend(targets.clone()));
-                            }
-                            None => targets.for_each(|target| walk.reach(target)),
-                        }
+    /// What entries of tables refer to: with the section that each entry is about, if it is about one.
+    fn held(&self) -> Held {
+        let mut held = Held { by: vec![Vec::new(); self.roles.len()], anyway: Vec::new() };
+        for role in &self.roles {
+            let Role::Table(table) = role else { continue };
+            for entry in table.entries() {
+                let targets = entry.relocations.iter().filter_map(|relocation| self.target(relocation));
+                let targets = targets.map(|id| id.index());
+                match self.owner(entry) {
+                    // It needs no entry to keep itself.
+                    Some(owner) => {
+                        held.by
+                            .get_mut(owner)
+                            .into_iter()
+                            .for_each(|held| held.extend(targets.clone().filter(|target| *target != owner)));
                     }
+                    None => held.anyway.extend(targets),
                 }
-                Role::Unit | Role::Weak | Role::Aside => (),
             }
         }
-        for symbol in &builder.symbols {
-            let named = std::str::from_utf8(&symbol.name).is_ok_and(|name| wanted.contains(name));
-            if let Some(section) = symbol.section.filter(|_| named && symbol.st_bind() != elf::STB_LOCAL) {
-                walk.reach(section.index());
+        held
+    }
+
+    /// Which sections are kept, where the walk begins with these of the sections that are kept in any case, and with `wanted`.
+    fn reached(&self, wanted: &[usize], held: &Held, begins: impl Fn(SectionId) -> bool) -> Vec<bool> {
+        let mut walk = Reachable { kept: vec![false; self.roles.len()], waiting: Vec::new() };
+        for (id, role) in self.roles.iter().enumerate() {
+            if let Role::Root(section) = role
+                && begins(*section)
+            {
+                walk.reach(id);
             }
         }
+        held.anyway.iter().chain(wanted).for_each(|id| walk.reach(*id));
         while let Some(id) = walk.waiting.pop() {
             let weak = matches!(self.roles.get(id), Some(Role::Weak));
             let own = self.relocations.get(id).into_iter().flatten().filter(|_| !weak);
             own.filter_map(|relocation| self.target(relocation)).for_each(|target| walk.reach(target.index()));
-            held.get(id).into_iter().flatten().for_each(|target| walk.reach(*target));
+            held.by.get(id).into_iter().flatten().for_each(|target| walk.reach(*target));
         }
         // A table has the remaining entries; sections that are not loaded take no memory.
         for (kept, role) in walk.kept.iter_mut().zip(&self.roles) {
@@ -231,7 +249,7 @@ impl Graph {
     }
 
     /// The function or variable that an entry of a table is about.
-    fn owner(&self, entry: &tables::Entry) -> Option<usize> {
+    fn owner(&self, entry: tables::Entry) -> Option<usize> {
         self.target(entry.relocations.first()?).map(|id| id.index())
     }
 
@@ -247,8 +265,8 @@ impl Graph {
         for role in &self.roles {
             let Role::Table(table) = role else { continue };
             let is_left =
-                |entry: &&tables::Entry| self.owner(entry).is_none_or(|owner| kept.get(owner).copied().unwrap_or(true));
-            let left: Vec<&tables::Entry> = table.entries.iter().filter(is_left).collect();
+                |entry: &tables::Entry| self.owner(*entry).is_none_or(|owner| kept.get(owner).copied().unwrap_or(true));
+            let left: Vec<tables::Entry> = table.entries().filter(is_left).collect();
             let by = self.relocated_by.get(table.section.index()).copied().flatten();
             table.rewrite(builder, by, &left);
             // Compilers link a table to the first function of the object (SHF_LINK_ORDER).
@@ -304,6 +322,14 @@ fn delete_symbols(
             None => symbol.st_shndx == elf::SHN_UNDEF && !used,
         };
     }
+}
+
+/// What is kept for entries of tables, by numbers of sections.
+struct Held {
+    /// If this section is kept.
+    by: Vec<Vec<usize>>,
+    /// In any case: nothing says what the entries are about.
+    anyway: Vec<usize>,
 }
 
 /// Sections that are kept, and those whose references were not looked at yet.

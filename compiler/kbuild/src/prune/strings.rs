@@ -2,8 +2,6 @@
 
 //! Strings that nothing refers to any more: those of all initialisers are in one section.
 
-use std::collections::HashSet;
-
 use object::build::Id;
 use object::build::elf::{Builder, Relocation, Section, SectionData, SectionId};
 use object::elf;
@@ -51,7 +49,7 @@ pub(super) fn shorten(builder: &mut Builder, target: impl Fn(&Relocation) -> Opt
             Some(addend - run.old.start as i64 + run.new as i64)
         };
         for section in &mut builder.sections {
-            let is_loaded = loaded.contains(&section.id().index());
+            let is_loaded = is_marked(&loaded, section);
             let SectionData::Relocation(relocations) = &mut section.data else { continue };
             for relocation in relocations.iter_mut().filter(|relocation| target(relocation) == Some(id)) {
                 let is_left =
@@ -80,24 +78,30 @@ fn is_absolute(relocation: &Relocation) -> bool {
     [elf::R_X86_64_64, elf::R_X86_64_32, elf::R_X86_64_32S].contains(&relocation.r_type)
 }
 
-/// Numbers of the sections with the references of what is loaded. Debug information keeps no string: with it and without, a module has the
-/// same ones.
-fn loaded_references(builder: &Builder) -> HashSet<usize> {
-    let is_loaded = |section: &&Section| {
+/// By numbers of sections: whether it has the references of what is loaded. Debug information keeps no string: with it and without, a
+/// module has the same ones.
+fn loaded_references(builder: &Builder) -> Vec<bool> {
+    let mut loaded = Vec::new();
+    for section in &builder.sections {
         let of = section.sh_info_section.filter(|_| matches!(section.data, SectionData::Relocation(_)));
-        of.is_some_and(|of| builder.sections.get(of).sh_flags.contains(elf::SHF_ALLOC))
-    };
-    builder.sections.iter().filter(is_loaded).map(|section| section.id().index()).collect()
+        loaded.resize(section.id().index(), false);
+        loaded.push(of.is_some_and(|of| builder.sections.get(of).sh_flags.contains(elf::SHF_ALLOC)));
+    }
+    loaded
+}
+
+fn is_marked(marks: &[bool], section: &Section) -> bool {
+    marks.get(section.id().index()).copied().unwrap_or(false)
 }
 
 /// Relocations of loaded sections that refer to the section.
 fn references<'b>(
     builder: &'b Builder,
     id: SectionId,
-    loaded: &'b HashSet<usize>,
+    loaded: &'b [bool],
     target: &'b impl Fn(&Relocation) -> Option<SectionId>,
 ) -> impl Iterator<Item = &'b Relocation> {
-    let sections = builder.sections.iter().filter(|section| loaded.contains(&section.id().index()));
+    let sections = builder.sections.iter().filter(|section| is_marked(loaded, section));
     let relocations = sections.filter_map(|section| match &section.data {
         SectionData::Relocation(relocations) => Some(relocations),
         _ => None,

@@ -48,18 +48,20 @@ const MOST: usize = 4;
 pub(super) struct Table {
     /// Its section.
     pub section: SectionId,
-    /// Its entries, in order.
-    pub entries: Vec<Entry>,
+    /// The relocations of its entries, one entry after the other, with offsets from the entry's start.
+    relocations: Vec<Relocation>,
+    /// How many relocations each entry has.
+    each: usize,
     /// The table without relocations beside it.
     beside: Option<SectionId>,
 }
 
 /// An entry: its number, and its relocations with offsets in it.
-#[derive(Debug)]
-pub(super) struct Entry {
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Entry<'t> {
     number: usize,
     /// The relocations in it, with offsets from its start.
-    pub relocations: Vec<Relocation>,
+    pub relocations: &'t [Relocation],
 }
 
 impl Table {
@@ -71,7 +73,8 @@ impl Table {
             let places = builder.sections.iter().find(|other| *other.name == *UNWIND_PLACES.as_bytes())?;
             return is_divided(section, places).then(|| Table {
                 section: section.id(),
-                entries: Vec::new(),
+                relocations: Vec::new(),
+                each: 1,
                 beside: None,
             });
         }
@@ -86,22 +89,27 @@ impl Table {
             }
             false => None,
         };
-        let entries = relocations.chunks(each).enumerate().map(|(number, relocations)| {
-            let start = (number * size) as u64;
-            let inside = |relocation: &Relocation| Relocation { r_offset: relocation.r_offset - start, ..*relocation };
-            Entry { number, relocations: relocations.iter().map(inside).collect() }
-        });
-        Some(Table { section: section.id(), entries: entries.collect(), beside })
+        let mut relocations = relocations.to_vec();
+        for (number, entry) in relocations.chunks_mut(each).enumerate() {
+            entry.iter_mut().for_each(|relocation| relocation.r_offset -= (number * size) as u64);
+        }
+        Some(Table { section: section.id(), relocations, each, beside })
+    }
+
+    /// Its entries, in order.
+    pub fn entries(&self) -> impl ExactSizeIterator<Item = Entry<'_>> {
+        self.relocations.chunks(self.each).enumerate().map(|(number, relocations)| Entry { number, relocations })
     }
 
     /// Leaves these entries in the table; deletes it if there are none. `by`: the section with its relocations.
-    pub fn rewrite(&self, builder: &mut Builder, by: Option<SectionId>, left: &[&Entry]) {
-        if self.entries.is_empty() {
+    pub fn rewrite(&self, builder: &mut Builder, by: Option<SectionId>, left: &[Entry]) {
+        let count = self.entries().len();
+        if count == 0 {
             return;
         }
-        let size = pick(builder, self.section, self.entries.len(), left);
+        let size = pick(builder, self.section, count, left);
         if let Some(beside) = self.beside {
-            pick(builder, beside, self.entries.len(), left);
+            pick(builder, beside, count, left);
         }
         if let Some(by) = by {
             let section = builder.sections.get_mut(by);
@@ -124,7 +132,7 @@ impl Table {
 }
 
 /// The bytes of only these entries; returns the size of one.
-fn pick(builder: &mut Builder, id: SectionId, count: usize, left: &[&Entry]) -> usize {
+fn pick(builder: &mut Builder, id: SectionId, count: usize, left: &[Entry]) -> usize {
     let section = builder.sections.get_mut(id);
     section.delete = left.is_empty();
     let SectionData::Data(bytes) = &mut section.data else { return 0 };
