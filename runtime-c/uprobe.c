@@ -12,6 +12,7 @@
 #include <linux/ptrace.h>
 #include <linux/uprobes.h>
 
+#include <asm/desc.h>
 #include <asm/fsgsbase.h>
 
 #include "builtins.h"
@@ -146,8 +147,25 @@ spile_long spile_fn___program_address(struct spile_context *c, spile_long addres
 	return address + spile_cpu_of(c)->program_slide;
 }
 
+/*
+ * A 32-bit program's gs, which is not the kernel's, selects one of the segments that the thread
+ * has set (set_thread_area()). 0: none of them.
+ */
+static unsigned long narrow_thread_pointer(void)
+{
+	unsigned int selector, number;
+
+	savesegment(gs, selector);
+	number = (selector >> 3) - GDT_ENTRY_TLS_MIN;
+	if (number >= GDT_ENTRY_TLS_ENTRIES)
+		return 0;
+	return get_desc_base(&current->thread.tls_array[number]);
+}
+
 /* The kernel does not change the register while it runs for the task. */
 spile_long spile_fn___thread_pointer(struct spile_context *c)
 {
+	if (!user_64bit_mode(task_pt_regs(current)))
+		return narrow_thread_pointer();
 	return x86_fsbase_read_cpu();
 }

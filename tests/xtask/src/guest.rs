@@ -166,6 +166,10 @@ fn with_programs(guest: &mut Guest, root: &Path) -> Result<()> {
         let path = directory.join(name);
         guest.program(&path, &path)?.link(format!("/usr/bin/{name}"), path);
     }
+    for name in crate::user_programs::narrow_libraries() {
+        let path = directory.join(name);
+        guest.program(&path, &path)?;
+    }
     let stacks = crate::fixtures::stacks(root)?;
     for name in ["stacks", "stacks_stripped"] {
         guest.program(stacks.join(name), format!("/usr/bin/{name}"))?;

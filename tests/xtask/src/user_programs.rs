@@ -30,6 +30,16 @@ const NARROW: [(&str, &[&str]); 3] = [
     ("user32_split", &["-g", "-O2", "-fpie", "-static-pie"]),
 ];
 
+/// One of 32 bits whose stacks are known, and gcc's options: as distributions compile.
+const NARROW_STACKS: (&str, [&str; 7]) = (
+    "user32_stacks",
+    ["-g", "-O2", "-fomit-frame-pointer", "-fno-optimize-sibling-calls", "-fno-pic", "-no-pie", "-static"],
+);
+
+/// One of 32 bits with a library, of which machines for 64 bits have only the program that loads it.
+const NARROW_LINKED: &str = "user32_linked";
+const NARROW_LIBRARY: &str = "libnarrow.so";
+
 /// A program in C++, and gcc's options.
 const SHAPES: [(&str, &str); 2] = [("shapes", "-O2"), ("shapes_O0", "-O0")];
 
@@ -54,21 +64,24 @@ pub fn names() -> impl Iterator<Item = &'static str> {
         .map(|(name, _)| *name)
         .chain(SHAPES.map(|(name, _)| name))
         .chain(NARROW.map(|(name, _)| name))
-        .chain([ABUSE, BANK])
+        .chain([NARROW_STACKS.0, NARROW_LINKED, ABUSE, BANK])
+}
+
+/// Libraries of programs of 32 bits: those of others are found with their programs.
+pub fn narrow_libraries() -> [&'static str; 1] {
+    [NARROW_LIBRARY]
 }
 
 /// Builds missing programs, or all if a source has changed. Returns the directory.
 pub fn build(root: &Path) -> Result<PathBuf> {
     let source = root.join("tests/fixtures/user");
     let hits = root.join("tests/fixtures/hits/hits.c");
-    let texts =
-        ["user.c", "library.c", "narrow.c", "abuse.c", "shapes.cc", "bank.rs"].map(|name| fs::read(source.join(name)));
-    let mut parts = texts
-        .into_iter()
-        .chain([fs::read(&hits)])
-        .collect::<Result<Vec<_>, _>>()
-        .context("reading tests/fixtures/user")?;
-    parts.push(format!("{VARIANTS:?}{SHAPES:?}{NARROW:?}").into_bytes());
+    let narrow = ["narrow.c", "narrow_stacks.c", "narrow_library.c", "narrow_linked.c"];
+    let texts = ["user.c", "library.c", "abuse.c", "shapes.cc", "bank.rs"].into_iter().chain(narrow);
+    let texts = texts.map(|name| fs::read(source.join(name)));
+    let mut parts =
+        texts.chain([fs::read(&hits)]).collect::<Result<Vec<_>, _>>().context("reading tests/fixtures/user")?;
+    parts.push(format!("{VARIANTS:?}{SHAPES:?}{NARROW:?}{NARROW_STACKS:?}").into_bytes());
     let key = format!("{:016x}", fingerprint(&parts));
     let directory = directory(root);
     let stamp = directory.join("key");
@@ -87,10 +100,20 @@ pub fn build(root: &Path) -> Result<PathBuf> {
     }
     gcc(&["-g", "-O2"], &source.join("abuse.c"), ABUSE, &[])?;
     gcc(&["-g", "-O2", "-fomit-frame-pointer", "-fno-optimize-sibling-calls"], &hits, HITS, &[])?;
-    for (name, options) in NARROW {
+    let narrow = NARROW.iter().map(|(name, options)| (*name, *options, "narrow.c"));
+    for (name, options, text) in narrow.chain([(NARROW_STACKS.0, &NARROW_STACKS.1[..], "narrow_stacks.c")]) {
         let alone = ["-m32", "-nostdlib", "-ffreestanding", "-fno-stack-protector", "-Wl,--build-id=sha1", "-o", name];
-        run(Command::new("gcc").args(alone).args(options).arg(source.join("narrow.c")).current_dir(&directory))?;
+        run(Command::new("gcc").args(alone).args(options).arg(source.join(text)).current_dir(&directory))?;
     }
+    let linked = |options: &[&str], text: &str, made: &str, library: &[&str]| {
+        let alone = ["-m32", "-g", "-O2", "-nostdlib", "-ffreestanding", "-fno-stack-protector", "-Wl,--build-id=sha1"];
+        let mut gcc = Command::new("gcc");
+        gcc.args(alone).args(options).args(["-o", made]).arg(source.join(text)).args(library);
+        run(gcc.current_dir(&directory))
+    };
+    linked(&["-shared", "-fPIC", "-ftls-model=initial-exec"], "narrow_library.c", NARROW_LIBRARY, &[])?;
+    let library = ["-L.", "-lnarrow", "-Wl,-rpath,$ORIGIN", "-Wl,-z,lazy"];
+    linked(&["-fno-pic", "-no-pie"], "narrow_linked.c", NARROW_LINKED, &library)?;
     let objcopy = |options: &[&str]| run(Command::new("objcopy").args(options).current_dir(&directory));
     for (name, level) in SHAPES {
         let mut cxx = Command::new("g++");

@@ -397,26 +397,26 @@ fn step(op: &Op, stack: &mut Stack, object: &Object, loaded: Loaded) -> Result<(
 /// The top, an offset in the program's block of variables of each thread, becomes the address of the current one's.
 fn in_thread(stack: &mut Stack, object: &Object, loaded: Loaded) -> Result<(), String> {
     const NOWHERE: &str = "it is a variable of each thread, and nothing tells where a thread has it";
-    if object.word() != 8 {
-        return Err("it is a variable of each thread, which is not read in 32-bit programs".into());
-    }
+    let bytes = object.word();
     let block = object.thread_block().filter(|_| object.is_program()).ok_or(NOWHERE)?;
     let pointer = builtin::find("__thread_pointer", 0).ok_or(NOWHERE)?;
     let pointer = || expr(LongKind::Builtin(pointer, Vec::new()));
-    let word = |at| loaded(at).map(|at| read(at, 8, object)).ok_or(NOWHERE);
+    let word = |at| loaded(at).map(|at| read(at, bytes, object)).ok_or(NOWHERE);
     let start = match block {
-        ThreadBlock::Below(bytes) => binary(BinaryOp::Subtract, pointer(), long(bytes as i64)),
+        ThreadBlock::Below(size) => binary(BinaryOp::Subtract, pointer(), long(size as i64)),
         ThreadBlock::Linked { word: at, variable } => {
             let there = binary(BinaryOp::Add, pointer(), word(at)?);
             binary(BinaryOp::Subtract, there, long(variable as i64))
         }
         // The thread's vector has two words for each object (glibc, sysdeps/generic/dl-dtv.h).
         ThreadBlock::Numbered(at) => {
-            let vector = read(binary(BinaryOp::Add, pointer(), long(8)), 8, object);
-            let entry = binary(BinaryOp::Multiply, word(at)?, long(16));
-            read(binary(BinaryOp::Add, vector, entry), 8, object)
+            let vector = read(binary(BinaryOp::Add, pointer(), long(bytes.into())), bytes, object);
+            let entry = binary(BinaryOp::Multiply, word(at)?, long(i64::from(bytes) * 2));
+            read(binary(BinaryOp::Add, vector, entry), bytes, object)
         }
     };
+    // Distances are negative: sums of words of four bytes are too large by as much as these can hold.
+    let start = if bytes == 8 { start } else { binary(BinaryOp::BitAnd, start, long(u32::MAX.into())) };
     let SizedExpr { expr: offset, nodes, levels } = stack.pop()?;
     stack.push(LongKind::Binary(BinaryOp::Add, Box::new(start), Box::new(offset)), [(nodes, levels), (8, 6)])
 }

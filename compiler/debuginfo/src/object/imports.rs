@@ -7,16 +7,21 @@
 
 use std::collections::HashMap;
 
-use iced_x86::{Decoder, DecoderOptions, Mnemonic, OpKind};
-use object::{Object as _, ObjectSymbol as _, ObjectSymbolTable as _, RelocationTarget};
+use iced_x86::{Decoder, DecoderOptions, Instruction, Mnemonic, OpKind, Register};
+use object::{Object, ObjectSection as _, ObjectSymbol as _, ObjectSymbolTable as _, RelocationTarget};
 
 use super::elf::{Address, Elf};
+use super::narrow;
 
 /// R_X86_64_GLOB_DAT and R_X86_64_JUMP_SLOT, by their relocations in `.rela.plt` and `.rela.dyn`.
 const SECTIONS: [&str; 3] = [".plt.sec", ".plt.got", ".plt"];
 
-/// Bytes from one stub to the next.
+/// Bytes from one stub to the next; in `.plt.got` of programs that are not made for indirect branch tracking fewer.
 const STUB: u64 = 16;
+const SHORT_STUB: u64 = 8;
+
+/// `endbr64` and `endbr32`.
+const LANDINGS: [&[u8]; 2] = [&[0xf3, 0x0f, 0x1e, 0xfa], &[0xf3, 0x0f, 0x1e, 0xfb]];
 
 /// Stubs of one file that are looked at.
 const MOST: u64 = 1 << 20;
@@ -24,52 +29,163 @@ const MOST: u64 = 1 << 20;
 impl Elf {
     /// Names of imported functions, and where the stub of each begins; sorted by name.
     pub fn import_stubs(&self) -> Vec<(String, Address)> {
-        let slots = self.import_slots();
-        let mut stubs: Vec<(String, Address)> = Vec::new();
-        for section in self.sections() {
-            if !SECTIONS.contains(&section.name.as_str()) {
-                continue;
-            }
-            let Some(bytes) = self.section_bytes(&section.name) else { continue };
-            let (start, _) = section.range();
-            for at in (0..(bytes.len() as u64).min(MOST)).step_by(STUB as usize) {
-                let code = usize::try_from(at).ok().and_then(|at| bytes.get(at..)).unwrap_or_default();
-                let slot = jumps_through(code, start + at);
-                if let Some(name) = slot.and_then(|slot| slots.get(&slot))
-                    && let Some(address) = self.address(start + at)
-                    // Beside .plt.sec the stubs in .plt only call the linker.
-                    && !stubs.iter().any(|(known, _)| known == name)
-                {
-                    stubs.push((name.clone(), address));
-                }
-            }
-        }
+        let stubs = match self.section_bytes(narrow::IMPORTS) {
+            Some(kept) => unpacked(kept),
+            None => self.parse().map_or_else(|_| Vec::new(), |elf| stubs_of(&elf, Code::Wide)),
+        };
+        let placed = stubs.into_iter().filter_map(|(name, at)| Some((name, self.address(at)?)));
+        let mut stubs: Vec<(String, Address)> = placed.collect();
         stubs.sort();
         stubs
     }
+}
 
-    /// Words that the dynamic linker fills with addresses of functions: link-time address and name.
-    fn import_slots(&self) -> HashMap<u64, String> {
-        let Ok(elf) = self.parse() else { return HashMap::new() };
-        let table = elf.dynamic_symbol_table();
-        let relocations = elf.dynamic_relocations().into_iter().flatten();
-        let named = relocations.filter_map(|(at, relocation)| {
-            let RelocationTarget::Symbol(index) = relocation.target() else { return None };
-            let symbol = table.as_ref()?.symbol_by_index(index).ok()?;
-            Some((at, symbol.name().ok()?.to_string()))
-        });
-        named.collect()
+/// Of which kind the code is.
+#[derive(Clone, Copy)]
+pub(super) enum Code {
+    /// 64 bits.
+    Wide,
+    /// 32 bits; ebx holds the address of the global offset table, if there is one, in stubs of code that can be at any address.
+    Narrow {
+        /// Link-time address.
+        table: Option<u64>,
+    },
+}
+
+/// Names and link-time addresses of a file's stubs.
+pub(super) fn stubs_of<'d>(elf: &impl Object<'d>, code: Code) -> Vec<(String, u64)> {
+    let slots = import_slots(elf);
+    let mut stubs: Vec<(String, u64)> = Vec::new();
+    for section in elf.sections() {
+        let Ok(name) = section.name() else { continue };
+        if !SECTIONS.contains(&name) {
+            continue;
+        }
+        let Ok(bytes) = section.data() else { continue };
+        let is_short = name == ".plt.got" && !LANDINGS.iter().any(|landing| bytes.starts_with(landing));
+        let step = if is_short { SHORT_STUB } else { STUB };
+        for at in (0..(bytes.len() as u64).min(MOST)).step_by(step as usize) {
+            let stub = usize::try_from(at).ok().and_then(|at| bytes.get(at..)).unwrap_or_default();
+            let stub = stub.get(..stub.len().min(step as usize)).unwrap_or_default();
+            let Some(address) = section.address().checked_add(at) else { break };
+            if let Some(name) = jumps_through(stub, address, code).and_then(|slot| slots.get(&slot))
+                // Beside .plt.sec the stubs in .plt only call the linker.
+                && !stubs.iter().any(|(known, _)| known == name)
+            {
+                stubs.push((name.clone(), address));
+            }
+        }
     }
+    stubs
+}
+
+/// Words that the dynamic linker fills with addresses of functions: link-time address and name.
+fn import_slots<'d>(elf: &impl Object<'d>) -> HashMap<u64, String> {
+    let table = elf.dynamic_symbol_table();
+    let relocations = elf.dynamic_relocations().into_iter().flatten();
+    let named = relocations.filter_map(|(at, relocation)| {
+        let RelocationTarget::Symbol(index) = relocation.target() else { return None };
+        let symbol = table.as_ref()?.symbol_by_index(index).ok()?;
+        Some((at, symbol.name().ok()?.to_string()))
+    });
+    named.collect()
 }
 
 /// The word that the stub's first jump takes its target from.
-fn jumps_through(code: &[u8], at: u64) -> Option<u64> {
-    let stub = code.get(..code.len().min(STUB as usize))?;
-    let mut decoder = Decoder::with_ip(64, stub, at, DecoderOptions::NONE);
-    decoder
+fn jumps_through(stub: &[u8], at: u64, code: Code) -> Option<u64> {
+    let bits = if matches!(code, Code::Wide) { 64 } else { 32 };
+    let mut decoder = Decoder::with_ip(bits, stub, at, DecoderOptions::NONE);
+    let jump = decoder
         .iter()
         .take(3)
-        .find(|instruction| instruction.mnemonic() == Mnemonic::Jmp && instruction.op0_kind() == OpKind::Memory)
-        .filter(iced_x86::Instruction::is_ip_rel_memory_operand)
-        .map(|instruction| instruction.ip_rel_memory_address())
+        .find(|instruction| instruction.mnemonic() == Mnemonic::Jmp && instruction.op0_kind() == OpKind::Memory)?;
+    match code {
+        Code::Wide => jump.is_ip_rel_memory_operand().then(|| jump.ip_rel_memory_address()),
+        Code::Narrow { table } => narrow_slot(&jump, table),
+    }
+}
+
+fn narrow_slot(jump: &Instruction, table: Option<u64>) -> Option<u64> {
+    if jump.memory_index() != Register::None {
+        return None;
+    }
+    let offset = jump.memory_displacement32();
+    match jump.memory_base() {
+        Register::None => Some(offset.into()),
+        Register::EBX => Some(u32::try_from(table?).ok()?.wrapping_add(offset).into()),
+        _ => None,
+    }
+}
+
+/// The stubs in few bytes, for [`unpacked`].
+pub(super) fn packed(stubs: &[(String, u64)]) -> Vec<u8> {
+    stubs.iter().flat_map(|(name, at)| [&at.to_le_bytes(), name.as_bytes(), &[0]].concat()).collect()
+}
+
+fn unpacked(mut bytes: &[u8]) -> Vec<(String, u64)> {
+    let mut stubs = Vec::new();
+    while let Some((at, rest)) = bytes.split_first_chunk::<8>() {
+        let Some(end) = rest.iter().position(|byte| *byte == 0) else { break };
+        let (name, behind) = rest.split_at(end);
+        stubs.push((String::from_utf8_lossy(name).into_owned(), u64::from_le_bytes(*at)));
+        bytes = behind.get(1..).unwrap_or_default();
+    }
+    stubs
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::Command;
+
+    use super::*;
+
+    /// Names of the stubs of a program that is compiled with these options; None where gcc cannot.
+    fn names(text: &str, options: &[&str]) -> Option<Vec<String>> {
+        let directory = tempfile::tempdir().expect("a directory");
+        std::fs::write(directory.path().join("t.c"), text).expect("written");
+        let mut gcc = Command::new("gcc");
+        let made =
+            gcc.current_dir(directory.path()).args(["-O1", "-fno-builtin", "t.c", "-o", "t"]).args(options).output();
+        if !made.is_ok_and(|made| made.status.success()) {
+            return None;
+        }
+        let elf = Elf::open_program(&directory.path().join("t")).expect("an object");
+        let places: std::collections::BTreeSet<u64> = elf.import_stubs().iter().map(|(_, at)| at.offset).collect();
+        assert_eq!(places.len(), elf.import_stubs().len(), "each has a place of its own");
+        Some(elf.import_stubs().into_iter().map(|(name, _)| name).collect())
+    }
+
+    /// Functions that are called and of which the address is taken too have their stubs in `.plt.got`.
+    #[test]
+    fn stubs_of_functions_whose_address_is_taken() {
+        let text = "#include <stdio.h>\n#include <stdlib.h>\nvoid *keep[3];
+            int main(int c, char **v) { keep[0] = puts; keep[1] = malloc; keep[2] = free; puts(v[0]); free(malloc(c));
+            printf(\"%d\\n\", c); return 0; }";
+        for options in [&["-fcf-protection=none"][..], &["-fcf-protection", "-Wl,-z,ibtplt"], &["-Wl,-z,now"]] {
+            let found = names(text, options).expect("gcc runs");
+            for name in ["free", "malloc", "printf", "puts"] {
+                assert!(found.iter().any(|known| known == name), "{options:?}: {name} of {found:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn stubs_of_32_bit_libraries() {
+        let text = "int helper(int); int other(int); int (*keep)(int) = other;
+            void enter(void) { for (;;) keep(helper(3) + other(4)); }";
+        // With addresses in the stubs, and with ebx.
+        for place in ["-fno-pic", "-fPIC"] {
+            let options = ["-m32", "-nostdlib", "-shared", "-fcf-protection=none", "-Wl,-z,notext", place];
+            let Some(found) = names(text, &options) else { return println!("skipped: gcc makes no 32-bit programs") };
+            let expected: &[&str] = if place == "-fPIC" { &["helper", "other"] } else { &[] };
+            assert_eq!(found, expected, "{place}");
+        }
+    }
+
+    #[test]
+    fn packed_stubs_are_the_same() {
+        let stubs = vec![("a".to_string(), 7), ("bc".to_string(), u64::MAX)];
+        assert_eq!(unpacked(&packed(&stubs)), stubs);
+        assert_eq!(unpacked(&packed(&stubs)[..12]), stubs[..1]);
+    }
 }

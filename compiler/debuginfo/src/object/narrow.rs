@@ -2,7 +2,7 @@
 
 //! 32-bit programs: a 64-bit ELF file that stands for one, with its sections, functions, debug information, markers and notes,
 //! and where in the file its segments are. Everything else in this crate reads 64-bit files. The code itself is left out,
-//! so that nobody takes it for 64-bit code.
+//! so that nobody takes it for 64-bit code; what is found in it, or by relocations, is in sections of our own.
 
 use object::read::elf::ElfFile32;
 use object::{
@@ -10,11 +10,19 @@ use object::{
 };
 
 use super::elf_writer::{self, Kind, Section};
+use super::imports::{self, Code};
 use super::notes::next_note;
+use super::thread_local;
 use spile_abi::budget::Budget;
 
 /// Section with three words for each segment that is loaded: address, place in the file, bytes there.
 pub(super) const SEGMENTS: &str = ".spile.segments";
+
+/// Section with the import stubs ([`imports::packed`]).
+pub(super) const IMPORTS: &str = ".spile.imports";
+
+/// Section with what is known of variables of threads ([`thread_local::Parts`]).
+pub(super) const THREADS: &str = ".spile.threads";
 
 /// The dynamic section. Its entries are wider here, so it has no address: it would cover what follows it.
 const DYNAMIC: &str = ".dynamic";
@@ -77,8 +85,28 @@ pub(super) fn widened(bytes: &[u8], most: u64) -> Result<Vec<u8>, String> {
             segments.extend(word.to_le_bytes());
         }
     }
+    let code = Code::Narrow { table: global_offset_table(&elf) };
+    sections.push(Section::with_contents(IMPORTS, None, imports::packed(&imports::stubs_of(&elf, code))));
+    if let Some(parts) = thread_local::Parts::of(&elf, thread_local::NARROW) {
+        sections.push(Section::with_contents(THREADS, None, parts.packed()));
+    }
     let kind = Kind::As { kind: elf.elf_header().e_type.get(LittleEndian).0, entry: elf.entry() };
     Ok(elf_writer::with_symbols(kind, sections, (table, names), (SEGMENTS, segments)))
+}
+
+/// DT_PLTGOT of the dynamic section.
+fn global_offset_table(elf: &ElfFile32<LittleEndian>) -> Option<u64> {
+    const DT_PLTGOT: u32 = 3;
+    let section = elf.section_by_name(DYNAMIC)?;
+    // Elf32_Dyn: a tag and a value.
+    let mut entries = section
+        .data()
+        .ok()?
+        .as_chunks::<8>()
+        .0
+        .iter()
+        .map(|[a, b, c, d, value @ ..]| (u32::from_le_bytes([*a, *b, *c, *d]), u32::from_le_bytes(*value)));
+    entries.find(|(tag, _)| *tag == DT_PLTGOT).map(|(_, value)| value.into())
 }
 
 /// What is kept of a section in the 64-bit file; None: nothing but its place. `allow`: whether so many bytes more may be kept.
