@@ -395,7 +395,7 @@ unsigned int spile_fn_umodname(struct spile_context *c, spile_long address, char
 	const struct spile_user_file *file = file_at(c, address, &mapping);
 	const char *name;
 
-	if (file && mapping.kind == SPILE_MAPPING_VDSO)
+	if (file && mapping.kind != SPILE_MAPPING_FILE)
 		return scnprintf(out, spile_script.string_bytes, "[vdso]");
 	name = file ? strrchr(file->path, '/') : NULL;
 	if (!name) {

@@ -212,7 +212,8 @@ unsigned int spile_user_files_request(struct spile_cpu *cpu, struct spile_user_f
 
 	for (i = 0; i < FILE_MAPPINGS && spile_mapping_next(at, &mapping); i++) {
 		at = mapping.end;
-		if (!(mapping.flags & VM_EXEC) || mapping.kind == SPILE_MAPPING_ANONYMOUS)
+		if (!(mapping.flags & VM_EXEC) || mapping.kind == SPILE_MAPPING_ANONYMOUS ||
+		    mapping.kind == SPILE_MAPPING_VDSO_NARROW)
 			continue;
 		file = entry_of(&mapping, mapping.start, true);
 		if (!file)

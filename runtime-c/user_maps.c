@@ -188,6 +188,16 @@ static bool is_vdso(const struct mm_struct *mm, unsigned long start)
 #endif
 }
 
+/* Of 32-bit addresses. */
+static bool is_narrow_process(void)
+{
+#ifdef CONFIG_X86_64
+	return test_thread_flag(TIF_ADDR32);
+#else
+	return false;
+#endif
+}
+
 /* Page faults are off. */
 static bool read_area(const struct mm_struct *mm, const struct vm_area_struct *area,
 		      struct spile_mapping *mapping)
@@ -210,6 +220,10 @@ static bool read_area(const struct mm_struct *mm, const struct vm_area_struct *a
 	if (is_vdso(mm, mapping->start)) {
 		mapping->kind = SPILE_MAPPING_VDSO;
 		mapping->offset = 0;
+		if (is_narrow_process()) {
+			mapping->kind = SPILE_MAPPING_VDSO_NARROW;
+			mapping->key.generation = 1;
+		}
 	}
 	return true;
 fault:

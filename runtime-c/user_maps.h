@@ -20,7 +20,7 @@
 #include <linux/fs.h>
 #include <linux/types.h>
 
-/* An inode; all 0: the vDSO. */
+/* An inode; 0, of device 0: the vDSO, and with generation 1 that of processes of 32 bits. */
 struct spile_file_key {
 	u64 inode;
 	u32 device;
@@ -31,6 +31,7 @@ enum spile_mapping_kind {
 	SPILE_MAPPING_ANONYMOUS,	/* of no file: code made at run time, uprobes */
 	SPILE_MAPPING_FILE,
 	SPILE_MAPPING_VDSO,
+	SPILE_MAPPING_VDSO_NARROW,	/* of 32 bits: another one than the loader has */
 };
 
 struct spile_mapping {

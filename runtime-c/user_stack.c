@@ -11,6 +11,10 @@
 #include <linux/uaccess.h>
 #include <linux/uprobes.h>
 
+#ifdef CONFIG_X86_64
+#include <asm/vdso.h>
+#endif
+
 #include "script.h"
 #include "context.h"
 #include "memory.h"
@@ -124,111 +128,6 @@ static inline u64 frame_place(const struct user_walk *walk)
 	return at ? place_in(&at->mapping, at->file_place, walk->pc) : 0;
 }
 
-/* Follows frame pointers, as `push %rbp; mov %rsp, %rbp` makes them. */
-static bool follow_pointer(struct user_walk *walk)
-{
-	unsigned int bytes = walk->narrow ? sizeof(u32) : sizeof(u64);
-	unsigned long fp = walk->fp;
-	u64 wide[2];
-	u32 words[2];
-
-	/* Stacks grow down: a frame that is not above the last one is invalid. */
-	if (fp < walk->sp || fp % bytes)
-		return false;
-	if (walk->narrow) {
-		if (spile_memory_read(words, fp, sizeof(words), true))
-			return false;
-		wide[0] = words[0];
-		wide[1] = words[1];
-	} else if (spile_memory_read(wide, fp, sizeof(wide), true)) {
-		return false;
-	}
-	if (!wide[1])
-		return false;
-	walk->fp = wide[0];
-	walk->pc = wide[1];
-	walk->sp = fp + 2 * bytes;
-	walk->returns = true;
-	return true;
-}
-
-#ifdef CONFIG_X86_64
-/* Page faults are off, and spile_memory_is_own() holds: it is not asked again for each word. */
-static __always_inline bool read_word(unsigned long address, unsigned long *value)
-{
-	return address < TASK_SIZE_MAX - sizeof(*value) &&
-	       !__get_user(*value, (const unsigned long __user *)address);
-}
-
-static bool register_of(const struct user_walk *walk, unsigned int number, unsigned long *value)
-{
-	static const u8 places[] = {
-		offsetof(struct pt_regs, ax),  offsetof(struct pt_regs, dx),
-		offsetof(struct pt_regs, cx),  offsetof(struct pt_regs, bx),
-		offsetof(struct pt_regs, si),  offsetof(struct pt_regs, di),
-		offsetof(struct pt_regs, bp),  offsetof(struct pt_regs, sp),
-		offsetof(struct pt_regs, r8),  offsetof(struct pt_regs, r9),
-		offsetof(struct pt_regs, r10), offsetof(struct pt_regs, r11),
-		offsetof(struct pt_regs, r12), offsetof(struct pt_regs, r13),
-		offsetof(struct pt_regs, r14), offsetof(struct pt_regs, r15),
-	};
-
-	if (number == 6)
-		*value = walk->fp;
-	else if (number == 7)
-		*value = walk->sp;
-	else if (walk->regs && number < ARRAY_SIZE(places))
-		*value = *(const unsigned long *)((const char *)walk->regs + places[number]);
-	else
-		return false;
-	return true;
-}
-
-/*
- * struct rt_sigframe (arch/x86/include/asm/sigframe.h) without the return address: struct
- * ucontext with the registers at 40, in the order of struct sigcontext_64.
- */
-static bool leave_signal(struct user_walk *walk)
-{
-	enum { SIGNAL_RBP = 120, SIGNAL_RSP = 160, SIGNAL_RIP = 168 };
-	unsigned long at = walk->sp;
-
-	if (!read_word(at + SIGNAL_RBP, &walk->fp) || !read_word(at + SIGNAL_RSP, &walk->sp) ||
-	    !read_word(at + SIGNAL_RIP, &walk->pc))
-		return false;
-	walk->returns = false;
-	return true;
-}
-
-/*
- * `mov $15, %eax; syscall`: a signal handler returns there, in a libc without tables for
- * it.
- */
-static bool is_restorer(const struct user_walk *walk)
-{
-	static const u8 code[] = { 0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05 };
-	u8 found[sizeof(code)];
-
-	return walk->returns && !spile_memory_read(found, walk->pc, sizeof(found), true) &&
-	       !memcmp(found, code, sizeof(code));
-}
-
-static bool frame_address(const struct user_walk *walk, const struct spile_unwind_rule *rule,
-			  unsigned long *address)
-{
-	if (rule->next == SPILE_UNWIND_STUB) {
-		*address = walk->sp + 8 + ((walk->pc & 15) >= rule->cfa ? 8 : 0);
-		return true;
-	}
-	if (!register_of(walk, rule->base & SPILE_UNWIND_REGISTER, address))
-		return false;
-	*address += rule->cfa;
-	if (rule->base & SPILE_UNWIND_DEREFERENCE && !read_word(*address, address))
-		return false;
-	*address += rule->base & SPILE_UNWIND_ADD_WORD ? 8 : 0;
-	return true;
-}
-
 #ifdef CONFIG_UPROBES
 /*
  * A probed return has the address of a trampoline in place of the return address, which the
@@ -271,6 +170,206 @@ static inline bool has_returns(void)
 }
 #endif
 
+/* Follows frame pointers, as `push %rbp; mov %rsp, %rbp` makes them. */
+static bool follow_pointer(struct user_walk *walk)
+{
+	unsigned int bytes = walk->narrow ? sizeof(u32) : sizeof(u64);
+	unsigned long fp = walk->fp;
+	u64 wide[2];
+	u32 words[2];
+
+	/* Stacks grow down: a frame that is not above the last one is invalid. */
+	if (fp < walk->sp || fp % bytes)
+		return false;
+	if (walk->narrow) {
+		if (spile_memory_read(words, fp, sizeof(words), true))
+			return false;
+		wide[0] = words[0];
+		wide[1] = words[1];
+	} else if (spile_memory_read(wide, fp, sizeof(wide), true)) {
+		return false;
+	}
+	if (!wide[1])
+		return false;
+	walk->fp = wide[0];
+	walk->pc = wide[1];
+	if (unlikely(has_returns()))
+		pass_trampoline(walk, fp + bytes);
+	walk->sp = fp + 2 * bytes;
+	walk->returns = true;
+	return true;
+}
+
+#ifdef CONFIG_X86_64
+/* Page faults are off, and spile_memory_is_own() holds: it is not asked again for each word. */
+static __always_inline bool read_word(unsigned long address, unsigned long *value)
+{
+	return address < TASK_SIZE_MAX - sizeof(*value) &&
+	       !__get_user(*value, (const unsigned long __user *)address);
+}
+
+/* The same of a word of the frame's code. */
+static bool read_value(const struct user_walk *walk, unsigned long address, unsigned long *value)
+{
+	u32 narrow;
+
+	if (likely(!walk->narrow))
+		return read_word(address, value);
+	if (address >= TASK_SIZE_MAX - sizeof(narrow) ||
+	    __get_user(narrow, (const u32 __user *)address))
+		return false;
+	*value = narrow;
+	return true;
+}
+
+static unsigned int word_of(const struct user_walk *walk)
+{
+	return walk->narrow ? sizeof(u32) : sizeof(u64);
+}
+
+static bool register_of(const struct user_walk *walk, unsigned int number, unsigned long *value)
+{
+	static const u8 places[] = {
+		offsetof(struct pt_regs, ax),  offsetof(struct pt_regs, dx),
+		offsetof(struct pt_regs, cx),  offsetof(struct pt_regs, bx),
+		offsetof(struct pt_regs, si),  offsetof(struct pt_regs, di),
+		offsetof(struct pt_regs, bp),  offsetof(struct pt_regs, sp),
+		offsetof(struct pt_regs, r8),  offsetof(struct pt_regs, r9),
+		offsetof(struct pt_regs, r10), offsetof(struct pt_regs, r11),
+		offsetof(struct pt_regs, r12), offsetof(struct pt_regs, r13),
+		offsetof(struct pt_regs, r14), offsetof(struct pt_regs, r15),
+	};
+
+	if (number == 6)
+		*value = walk->fp;
+	else if (number == 7)
+		*value = walk->sp;
+	else if (walk->regs && number < ARRAY_SIZE(places))
+		*value = *(const unsigned long *)((const char *)walk->regs + places[number]);
+	else
+		return false;
+	if (walk->narrow)
+		*value = (u32)*value;
+	return true;
+}
+
+/*
+ * struct rt_sigframe (arch/x86/include/asm/sigframe.h) without the return address: struct
+ * ucontext with the registers at 40, in the order of struct sigcontext_64.
+ */
+static bool leave_signal(struct user_walk *walk)
+{
+	enum { SIGNAL_RBP = 120, SIGNAL_RSP = 160, SIGNAL_RIP = 168 };
+	unsigned long at = walk->sp;
+
+	if (!read_word(at + SIGNAL_RBP, &walk->fp) || !read_word(at + SIGNAL_RSP, &walk->sp) ||
+	    !read_word(at + SIGNAL_RIP, &walk->pc))
+		return false;
+	walk->returns = false;
+	return true;
+}
+
+/* The kernel's copy of the frame's code in a vDSO: the process may not have its page yet. */
+static const void *vdso_code(const struct user_walk *walk, unsigned int bytes)
+{
+	const struct vdso_image *image = current->mm->context.vdso_image;
+	unsigned long at;
+
+	if (!image || !walk->at || walk->at->mapping.kind != SPILE_MAPPING_VDSO_NARROW)
+		return NULL;
+	at = walk->pc - walk->at->mapping.start;
+	return at < image->size && bytes <= image->size - at ? image->data + at : NULL;
+}
+
+/* Whether the frame's code is this. */
+static bool is_code(const struct user_walk *walk, const u8 *code, unsigned int bytes)
+{
+	const void *known = vdso_code(walk, bytes);
+	u8 found[9];
+
+	if (known)
+		return !memcmp(known, code, bytes);
+	return bytes <= sizeof(found) && !spile_memory_read(found, walk->pc, bytes, true) &&
+	       !memcmp(found, code, bytes);
+}
+
+/*
+ * `mov $15, %eax; syscall`: a signal handler returns there, in a libc without tables for
+ * it.
+ */
+static bool is_restorer(const struct user_walk *walk)
+{
+	static const u8 code[] = { 0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05 };
+
+	return walk->returns && is_code(walk, code, sizeof(code));
+}
+
+/*
+ * The frame that a signal has made on the stack of a 32-bit program (asm/sigframe.h), which
+ * depends on the system call that it ends with. Its registers are those of struct
+ * sigcontext_32.
+ */
+static bool leave_signal_narrow(struct user_walk *walk)
+{
+	/* `pop %eax; mov $119, %eax; int $0x80`, and `mov $173, %eax; int $0x80` */
+	static const u8 plain[] = { 0x58, 0xb8, 119, 0, 0, 0, 0xcd, 0x80 };
+	static const u8 queued[] = { 0xb8, 173, 0, 0, 0, 0xcd, 0x80 };
+	/* After the return address: the signal; two pointers, siginfo and what precedes it in ucontext. */
+	enum { PLAIN_CONTEXT = 4, QUEUED_CONTEXT = 4 + 8 + 128 + 20 };
+	enum { CONTEXT_EBP = 24, CONTEXT_ESP = 28, CONTEXT_EIP = 56 };
+	unsigned long at = walk->sp;
+
+	if (!walk->returns)
+		return false;
+	if (is_code(walk, plain, sizeof(plain)))
+		at += PLAIN_CONTEXT;
+	else if (is_code(walk, queued, sizeof(queued)))
+		at += QUEUED_CONTEXT;
+	else
+		return false;
+	if (!read_value(walk, at + CONTEXT_EBP, &walk->fp) ||
+	    !read_value(walk, at + CONTEXT_ESP, &walk->sp) ||
+	    !read_value(walk, at + CONTEXT_EIP, &walk->pc))
+		return false;
+	walk->returns = false;
+	return true;
+}
+
+/* The end of __kernel_vsyscall(), where a 32-bit program's system calls return to. */
+static bool leave_system_call(struct user_walk *walk)
+{
+	/* `pop %ebp; pop %edx; pop %ecx; ret` */
+	static const u8 code[] = { 0x5d, 0x5a, 0x59, 0xc3 };
+	unsigned long sp = walk->sp;
+
+	if (walk->returns || !is_code(walk, code, sizeof(code)) ||
+	    !read_value(walk, sp, &walk->fp) || !read_value(walk, sp + 12, &walk->pc))
+		return false;
+	if (unlikely(has_returns()))
+		pass_trampoline(walk, sp + 12);
+	walk->sp = sp + 16;
+	walk->returns = true;
+	return true;
+}
+
+static bool frame_address(const struct user_walk *walk, const struct spile_unwind_rule *rule,
+			  unsigned long *address)
+{
+	unsigned int word = word_of(walk);
+
+	if (rule->next == SPILE_UNWIND_STUB) {
+		*address = walk->sp + word * (1 + ((walk->pc & 15) >= rule->cfa));
+		return true;
+	}
+	if (!register_of(walk, rule->base & SPILE_UNWIND_REGISTER, address))
+		return false;
+	*address += rule->cfa;
+	if (rule->base & SPILE_UNWIND_DEREFERENCE && !read_value(walk, *address, address))
+		return false;
+	*address += rule->base & SPILE_UNWIND_ADD_WORD ? word : 0;
+	return true;
+}
+
 enum { UNWIND_BY_STACK = 7 };	/* rsp */
 
 /* Takes the return address, which is below the CFA. */
@@ -280,6 +379,15 @@ static __always_inline bool take_stored(struct user_walk *walk, unsigned long cf
 		return false;
 	if (unlikely(has_returns()))
 		pass_trampoline(walk, cfa - 8);
+	return true;
+}
+
+static noinline bool take_stored_narrow(struct user_walk *walk, unsigned long cfa)
+{
+	if (!read_value(walk, cfa - 4, &walk->pc))
+		return false;
+	if (has_returns())
+		pass_trampoline(walk, cfa - 4);
 	return true;
 }
 
@@ -293,8 +401,8 @@ static bool find_frame(struct user_walk *walk, const struct spile_unwind_rule *r
 	if (!frame_address(walk, rule, cfa) || *cfa < walk->sp)
 		return false;
 	if (rule->base & SPILE_UNWIND_FRAME_BASED)
-		return read_word(fp + rule->frame, &walk->fp);
-	return !rule->frame || read_word(*cfa + rule->frame, &walk->fp);
+		return read_value(walk, fp + rule->frame, &walk->fp);
+	return !rule->frame || read_value(walk, *cfa + rule->frame, &walk->fp);
 }
 
 static bool apply(struct user_walk *walk, const struct spile_unwind_rule *rule)
@@ -310,13 +418,13 @@ static bool apply(struct user_walk *walk, const struct spile_unwind_rule *rule)
 		if (rule->next == SPILE_UNWIND_END)
 			return false;
 		if (rule->next == SPILE_UNWIND_SIGNAL)
-			return leave_signal(walk);
+			return walk->narrow ? leave_signal_narrow(walk) : leave_signal(walk);
 		if (!find_frame(walk, rule, &cfa))
 			return false;
 		if (rule->next >= SPILE_UNWIND_IN_REGISTER) {
 			if (!register_of(walk, rule->next - SPILE_UNWIND_IN_REGISTER, &walk->pc))
 				return false;
-		} else if (!take_stored(walk, cfa)) {
+		} else if (walk->narrow ? !take_stored_narrow(walk, cfa) : !take_stored(walk, cfa)) {
 			return false;
 		}
 	}
@@ -355,18 +463,20 @@ static bool step(struct user_walk *walk)
 	const struct spile_unwind_table *table;
 	unsigned long code = code_of(walk);
 
-	if (walk->narrow)
-		return follow_pointer(walk);
-	if (walk->at && walk->at->file) {
+	if (walk->at && walk->at->file && walk->at->mapping.kind != SPILE_MAPPING_VDSO_NARROW) {
 		table = spile_user_file_table(walk->cpu, walk->at->file, code);
 		if (table)
 			rule = spile_unwind_rule_at(walk->at->file, table,
 						    offset_of_code(&walk->at->mapping, code));
 	}
-	if (rule) {
-		keep_step(walk, rule);
+	/* Code of both kinds may be in one process. */
+	if (rule && !(rule->base & SPILE_UNWIND_NARROW) == !walk->narrow) {
+		if (!walk->narrow)
+			keep_step(walk, rule);
 		return apply(walk, rule);
 	}
+	if (walk->narrow)
+		return leave_system_call(walk) || leave_signal_narrow(walk) || follow_pointer(walk);
 	return is_restorer(walk) ? leave_signal(walk) : follow_pointer(walk);
 }
 

@@ -379,9 +379,9 @@ struct spile_unwind {
 };
 #define SPILE_UNWIND_UNKNOWN 0xffff
 /*
- * The caller's frame, on x86-64. Registers have the numbers of the ABI's DWARF mapping. The
- * CFA is BASE + cfa; with DEREFERENCE what is stored there, with ADD_WORD 8 more than
- * that.
+ * The caller's frame, on x86-64. Registers have the numbers of the ABI's DWARF mapping, also
+ * those of 32-bit programs. The CFA is BASE + cfa; with DEREFERENCE what is stored there, with
+ * ADD_WORD a word more than that. Words have 8 bytes, with NARROW 4.
  */
 struct spile_unwind_rule {
 	__s32 cfa;
@@ -391,6 +391,7 @@ struct spile_unwind_rule {
 };
 enum spile_unwind_base {
 	SPILE_UNWIND_REGISTER = 15,	/* mask */
+	SPILE_UNWIND_NARROW = 16,	/* of code of 32 bits: words have 4 bytes */
 	SPILE_UNWIND_DEREFERENCE = 32,
 	SPILE_UNWIND_ADD_WORD = 64,
 	SPILE_UNWIND_FRAME_BASED = 128,	/* rbp is saved at rbp + `frame` */
@@ -400,8 +401,8 @@ enum spile_unwind_next {
 	SPILE_UNWIND_END = 1,		/* this is the outermost frame */
 	SPILE_UNWIND_SIGNAL = 2,	/* rsp is the address of the signal's struct ucontext */
 	/*
-	 * a stub that the linker makes: CFA is rsp + 8, and from this offset in its 16 bytes on
-	 * (`cfa`) rsp + 16
+	 * a stub that the linker makes: CFA is rsp and a word, and from this offset in its 16
+	 * bytes on (`cfa`) two words
 	 */
 	SPILE_UNWIND_STUB = 3,
 	SPILE_UNWIND_IN_REGISTER = 16,	/* plus the register that has the return address */

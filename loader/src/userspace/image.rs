@@ -9,7 +9,7 @@ use std::ops::Range;
 use std::path::PathBuf;
 
 use nix::libc;
-use object::read::elf::{ElfFile64, ProgramHeader};
+use object::read::elf::{ElfFile, ElfFile32, ElfFile64, FileHeader, ProgramHeader};
 use object::read::{ReadCache, ReadRef};
 use object::{LittleEndian, Object, ObjectSection, elf};
 
@@ -83,6 +83,8 @@ pub trait Elf {
     fn dynamic(&self, tag: i64) -> Vec<Vec<u8>>;
     /// The program that loads it.
     fn interpreter(&self) -> Option<PathBuf>;
+    /// Whether its code is of 32 bits (i386).
+    fn is_narrow(&self) -> bool;
 }
 
 impl Image {
@@ -109,8 +111,8 @@ impl Image {
     /// Calls with the file, if it is one for this architecture.
     pub fn with<T>(&self, run: impl FnOnce(&dyn Elf) -> T) -> Option<T> {
         match self {
-            Image::File(cache) => Some(run(&parse(Limited { cache, left: &Cell::new(MAX_READ) })?)),
-            Image::Vdso(bytes) => Some(run(&parse(*bytes)?)),
+            Image::File(cache) => parse(Limited { cache, left: &Cell::new(MAX_READ) }, run),
+            Image::Vdso(bytes) => parse(*bytes, run),
         }
     }
 }
@@ -155,23 +157,26 @@ pub fn vdso_address() -> Option<u64> {
     (address != 0).then_some(address)
 }
 
-/// The file in these bytes.
-pub fn parse<'d, R: ReadRef<'d>>(data: R) -> Option<ElfFile64<'d, LittleEndian, R>> {
-    let file = ElfFile64::<LittleEndian, R>::parse(data).ok()?;
-    (file.elf_header().e_machine.get(LittleEndian) == elf::EM_X86_64).then_some(file)
+/// Calls with the file in these bytes, if it has code that this kernel runs: of 64 bits, or of 32.
+pub fn parse<'d, R: ReadRef<'d>, T>(data: R, run: impl FnOnce(&dyn Elf) -> T) -> Option<T> {
+    if let Ok(file) = ElfFile64::<LittleEndian, R>::parse(data) {
+        return (file.elf_header().e_machine.get(LittleEndian) == elf::EM_X86_64).then(|| run(&file));
+    }
+    let file = ElfFile32::<LittleEndian, R>::parse(data).ok()?;
+    (file.elf_header().e_machine.get(LittleEndian) == elf::EM_386).then(|| run(&file))
 }
 
-impl<'d, R: ReadRef<'d>> Elf for ElfFile64<'d, LittleEndian, R> {
+impl<'d, F: FileHeader<Endian = LittleEndian>, R: ReadRef<'d>> Elf for ElfFile<'d, F, R> {
     fn segments(&self) -> Vec<Segment> {
         let endian = LittleEndian;
         let executed = self
             .elf_program_headers()
             .iter()
             .filter(|header| header.p_type(endian) == elf::PT_LOAD && header.p_flags(endian).0 & elf::PF_X.0 != 0);
-        let segment = |header: &elf::ProgramHeader64<LittleEndian>| Segment {
-            address: header.p_vaddr(endian),
-            offset: header.p_offset(endian),
-            bytes: header.p_filesz(endian),
+        let segment = |header: &F::ProgramHeader| Segment {
+            address: header.p_vaddr(endian).into(),
+            offset: header.p_offset(endian).into(),
+            bytes: header.p_filesz(endian).into(),
         };
         executed.map(segment).collect()
     }
@@ -191,15 +196,15 @@ impl<'d, R: ReadRef<'d>> Elf for ElfFile64<'d, LittleEndian, R> {
         let named = table.iter().take(MAX_SYMBOLS).map_while(|symbol| {
             let kind = symbol.st_type();
             let is_code = matches!(kind, elf::STT_FUNC | elf::STT_NOTYPE | elf::STT_OBJECT | elf::STT_GNU_IFUNC);
-            let is_here = symbol.st_shndx(endian) != elf::SHN_UNDEF && symbol.st_value(endian) != 0;
+            let is_here = symbol.st_shndx(endian) != elf::SHN_UNDEF && symbol.st_value(endian).into() != 0;
             if !is_code || !is_here {
                 return Some(None);
             }
             let Ok(name) = symbol.name(endian, table.strings()) else { return Some(None) };
             left = left.checked_sub(name.len())?;
             Some((!name.is_empty()).then(|| Symbol {
-                address: symbol.st_value(endian),
-                bytes: symbol.st_size(endian),
+                address: symbol.st_value(endian).into(),
+                bytes: symbol.st_size(endian).into(),
                 is_global: symbol.st_bind() != elf::STB_LOCAL,
                 name: name.to_vec(),
             }))
@@ -214,10 +219,12 @@ impl<'d, R: ReadRef<'d>> Elf for ElfFile64<'d, LittleEndian, R> {
     fn dynamic(&self, tag: i64) -> Vec<Vec<u8>> {
         let Some(table) = Elf::section(self, ".dynamic") else { return Vec::new() };
         let Some(strings) = Elf::section(self, ".dynstr") else { return Vec::new() };
-        let entries = table.data.as_chunks::<16>().0.iter().filter_map(|entry| {
-            let (found, value) = entry.split_first_chunk::<8>()?;
-            let at = u64::from_le_bytes(*value.first_chunk()?);
-            (i64::from_le_bytes(*found) == tag).then(|| {
+        // Two words each; tags of 32 bits are signed as well.
+        let word = if self.is_narrow() { 4 } else { 8 };
+        let entries = table.data.chunks_exact(2 * word).filter_map(|entry| {
+            let (found, value) = entry.split_at_checked(word)?;
+            (signed(found) == tag).then(|| {
+                let at = signed(value);
                 let text = usize::try_from(at).ok().and_then(|at| strings.data.get(at..));
                 let text = text.and_then(|text| text.split(|byte| *byte == 0).next()).unwrap_or_default();
                 text.iter().take(MAX_TEXT).copied().collect()
@@ -232,6 +239,18 @@ impl<'d, R: ReadRef<'d>> Elf for ElfFile64<'d, LittleEndian, R> {
         let section = Elf::section(self, ".interp")?;
         let name = section.data.split(|byte| *byte == 0).next().filter(|name| !name.is_empty())?;
         Some(PathBuf::from(OsStr::from_bytes(name)))
+    }
+
+    fn is_narrow(&self) -> bool {
+        !self.is_64()
+    }
+}
+
+/// A word of 4 or 8 bytes.
+fn signed(word: &[u8]) -> i64 {
+    match word.try_into() {
+        Ok(bytes) => i64::from_le_bytes(bytes),
+        Err(_) => word.try_into().map(i32::from_le_bytes).unwrap_or_default().into(),
     }
 }
 

@@ -71,12 +71,18 @@ fn mapped_by(path: &Path, system: &[PathBuf]) -> Vec<PathBuf> {
         places.extend(system.iter().cloned());
         let library = |name: Vec<u8>| {
             let name = OsStr::from_bytes(&name);
-            places.iter().map(|place| place.join(name)).find(|path| path.is_file())
+            places.iter().map(|place| place.join(name)).find(|path| is_for(path, elf.is_narrow()))
         };
         let libraries = elf.dynamic(NEEDED).into_iter().filter_map(library);
         elf.interpreter().into_iter().chain(libraries).collect()
     };
     Image::of(file).with(read).unwrap_or_default()
+}
+
+/// Whether it is a file with code of 32 bits (`narrow`), or of 64: programs of both kinds search directories that have both.
+fn is_for(path: &Path, narrow: bool) -> bool {
+    let file = || locate::open(path).map(Image::of);
+    path.is_file() && file().and_then(|image| image.with(|elf| elf.is_narrow())) == Some(narrow)
 }
 
 fn directories() -> Vec<PathBuf> {
@@ -92,8 +98,9 @@ fn directories() -> Vec<PathBuf> {
         found.extend(text.lines().map(str::trim).filter(|line| line.starts_with('/')).map(PathBuf::from));
     }
     found.extend(
-        ["/lib/x86_64-linux-gnu", "/usr/lib/x86_64-linux-gnu", "/lib64", "/usr/lib64", "/lib", "/usr/lib"]
-            .map(PathBuf::from),
+        ["lib/x86_64-linux-gnu", "lib64", "lib", "lib/i386-linux-gnu", "lib32"]
+            .into_iter()
+            .flat_map(|place| ["/", "/usr"].map(|base| Path::new(base).join(place))),
     );
     found
 }

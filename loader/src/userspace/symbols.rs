@@ -45,7 +45,7 @@ impl Table {
             && let Some(section) = elf.section(".gnu_debugdata")
             && let Some(bytes) = unpacked(&section.data)
         {
-            symbols = image::parse(bytes.as_slice()).map(|elf| elf.symbols(false)).unwrap_or_default();
+            symbols = image::parse(bytes.as_slice(), |elf| elf.symbols(false)).unwrap_or_default();
         }
         symbols.extend(elf.symbols(true));
         Table::sorted(symbols)
@@ -158,6 +158,9 @@ mod tests {
         }
         fn interpreter(&self) -> Option<PathBuf> {
             None
+        }
+        fn is_narrow(&self) -> bool {
+            false
         }
     }
 

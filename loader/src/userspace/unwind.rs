@@ -5,16 +5,17 @@
 //!
 //! On x86-64 compilers describe a frame by rsp or rbp plus a number, with rbp saved below the CFA and the return
 //! address at its place; the rest is the linker's stubs, signal frames, realigned stacks, and hand-written code. Code
-//! without a rule is [`UNWIND_UNKNOWN`]: there the module tries frame pointers.
+//! without a rule is [`UNWIND_UNKNOWN`]: there the module tries frame pointers. Code of 32 bits has the same rules, with words of
+//! 4 bytes and other numbers of registers ([`Words`]).
 
 use std::collections::HashMap;
 
 use gimli::{
     BaseAddresses, CfaRule, CieOrFde, DebugFrame, EhFrame, EndianSlice, LittleEndian, Operation, Register,
-    RegisterRule, UnwindContext, UnwindExpression, UnwindSection, UnwindTableRow, X86_64,
+    RegisterRule, UnwindContext, UnwindExpression, UnwindSection, UnwindTableRow, X86, X86_64,
 };
 use spile_abi::device::{
-    UNWIND_ADD_WORD, UNWIND_DEREFERENCE, UNWIND_END, UNWIND_FRAME_BASED, UNWIND_IN_REGISTER, UNWIND_REGISTER,
+    UNWIND_ADD_WORD, UNWIND_DEREFERENCE, UNWIND_END, UNWIND_FRAME_BASED, UNWIND_IN_REGISTER, UNWIND_NARROW,
     UNWIND_SIGNAL, UNWIND_STORED, UNWIND_STUB, UNWIND_UNKNOWN, UnwindRule,
 };
 
@@ -22,7 +23,6 @@ use crate::userspace::image::{Elf, Section, Segment};
 
 type Slice<'s> = EndianSlice<'s, LittleEndian>;
 
-const ENCODING: gimli::Encoding = gimli::Encoding { address_size: 8, format: gimli::Format::Dwarf32, version: 4 };
 /// Operations of the longest expression that becomes a rule.
 const MOST_OPERATIONS: usize = 9;
 /// The module's maximum.
@@ -42,16 +42,17 @@ pub struct Table {
 impl Table {
     /// Of a file; empty if it has no frame information.
     pub fn of(elf: &dyn Elf) -> Table {
-        let mut rows = Rows { segments: elf.segments(), rules: Rules::default(), rows: Vec::new() };
+        let words = if elf.is_narrow() { &NARROW } else { &WIDE };
+        let mut rows = Rows { words, segments: elf.segments(), rules: Rules::default(), rows: Vec::new() };
         if let Some(section) = elf.section(".eh_frame") {
             let mut frames = EhFrame::new(&section.data, LittleEndian);
-            frames.set_address_size(8);
+            frames.set_address_size(words.bytes);
             let address = |name| elf.section(name).map_or(0, |section| section.address);
             rows.read(&frames, &bases(&section, address(".text"), address(".got")));
         }
         if let Some(section) = elf.section(".debug_frame") {
             let mut frames = DebugFrame::new(&section.data, LittleEndian);
-            frames.set_address_size(8);
+            frames.set_address_size(words.bytes);
             let known = rows.rows.len();
             rows.read(&frames, &BaseAddresses::default());
             rows.drop_known(known);
@@ -114,7 +115,52 @@ struct Row {
     index: u16,
 }
 
+/// What differs between code of 64 and of 32 bits.
+#[derive(Debug)]
+struct Words {
+    /// Of an address.
+    bytes: u8,
+    stack: Register,
+    frame: Register,
+    returns: Register,
+    /// The module's number, which is that of DWARF on x86-64, of each general register.
+    general: &'static [u8],
+    /// [`UnwindRule::base`] of all rules.
+    base: u8,
+}
+
+const WIDE: Words = Words {
+    bytes: 8,
+    stack: X86_64::RSP,
+    frame: X86_64::RBP,
+    returns: X86_64::RA,
+    general: &[0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15],
+    base: 0,
+};
+
+/// In the order eax, ecx, edx, ebx, esp, ebp, esi, edi.
+const NARROW: Words = Words {
+    bytes: 4,
+    stack: X86::ESP,
+    frame: X86::EBP,
+    returns: X86::RA,
+    general: &[0, 2, 1, 3, 7, 6, 4, 5],
+    base: UNWIND_NARROW,
+};
+
+impl Words {
+    /// The module's number of a register that it has in the innermost frame: the general ones.
+    fn general(&self, register: Register) -> Option<u8> {
+        self.general.get(usize::from(register.0)).copied()
+    }
+
+    fn encoding(&self) -> gimli::Encoding {
+        gimli::Encoding { address_size: self.bytes, format: gimli::Format::Dwarf32, version: 4 }
+    }
+}
+
 struct Rows {
+    words: &'static Words,
     segments: Vec<Segment>,
     rules: Rules,
     rows: Vec<Row>,
@@ -136,8 +182,8 @@ impl Rows {
             let Ok(mut table) = entry.rows(section, bases, &mut context) else { continue };
             while let Ok(Some(row)) = table.next_row() {
                 let rule = match is_signal {
-                    true => Some(UnwindRule { next: UNWIND_SIGNAL, ..UnwindRule::default() }),
-                    false => rule_of(row, returns, section),
+                    true => Some(UnwindRule { base: self.words.base, next: UNWIND_SIGNAL, ..UnwindRule::default() }),
+                    false => self.words.rule_of(row, returns, section),
                 };
                 self.add(row.start_address(), row.end_address(), rule);
                 if self.rows.len() >= MAX_PLACES / 2 {
@@ -210,94 +256,104 @@ impl Table {
     }
 }
 
-/// DWARF number of a register that the module has in the innermost frame: the general ones.
-fn general(register: Register) -> Option<u8> {
-    u8::try_from(register.0).ok().filter(|number| *number <= UNWIND_REGISTER)
-}
+impl Words {
+    fn rule_of<'s, S: UnwindSection<Slice<'s>>>(
+        &self,
+        row: &UnwindTableRow<usize>,
+        returns: Register,
+        section: &S,
+    ) -> Option<UnwindRule> {
+        let mut rule = UnwindRule { base: self.base, ..UnwindRule::default() };
+        rule.next = match row.register(returns) {
+            None | Some(RegisterRule::Undefined) => return Some(UnwindRule { next: UNWIND_END, ..rule }),
+            Some(RegisterRule::Offset(at)) if at == -i64::from(self.bytes) => UNWIND_STORED,
+            Some(RegisterRule::Register(register)) => UNWIND_IN_REGISTER + self.general(register)?,
+            Some(_) => return None,
+        };
+        match row.register(self.frame) {
+            None | Some(RegisterRule::Undefined | RegisterRule::SameValue) => {}
+            Some(RegisterRule::Offset(at)) => rule.frame = i16::try_from(at).ok().filter(|at| *at != 0)?,
+            Some(RegisterRule::Expression(expression)) => {
+                let [Operation::RegisterOffset { register, offset, .. }] = self.operations(expression, section)?[..]
+                else {
+                    return None;
+                };
+                if register != self.frame {
+                    return None;
+                }
+                rule.base |= UNWIND_FRAME_BASED;
+                rule.frame = i16::try_from(offset).ok()?;
+            }
+            Some(_) => return None,
+        }
+        match row.cfa() {
+            CfaRule::RegisterAndOffset { register, offset } => {
+                rule.base |= self.general(*register)?;
+                rule.cfa = i32::try_from(*offset).ok()?;
+            }
+            CfaRule::Expression(expression) => {
+                self.by_expression(&mut rule, &self.operations(*expression, section)?)?;
+            }
+        }
+        Some(rule)
+    }
 
-fn rule_of<'s, S: UnwindSection<Slice<'s>>>(
-    row: &UnwindTableRow<usize>,
-    returns: Register,
-    section: &S,
-) -> Option<UnwindRule> {
-    let next = match row.register(returns) {
-        None | Some(RegisterRule::Undefined) => return Some(UnwindRule { next: UNWIND_END, ..UnwindRule::default() }),
-        Some(RegisterRule::Offset(-8)) => UNWIND_STORED,
-        Some(RegisterRule::Register(register)) => UNWIND_IN_REGISTER + general(register)?,
-        Some(_) => return None,
-    };
-    let mut rule = UnwindRule { next, ..UnwindRule::default() };
-    match row.register(X86_64::RBP) {
-        None | Some(RegisterRule::Undefined | RegisterRule::SameValue) => {}
-        Some(RegisterRule::Offset(at)) => rule.frame = i16::try_from(at).ok().filter(|at| *at != 0)?,
-        Some(RegisterRule::Expression(expression)) => {
-            let [Operation::RegisterOffset { register: X86_64::RBP, offset, .. }] =
-                operations(expression, section)?[..]
-            else {
+    /// At most as many as the forms below have.
+    fn operations<'s, S: UnwindSection<Slice<'s>>>(
+        &self,
+        expression: UnwindExpression<usize>,
+        section: &S,
+    ) -> Option<Vec<Operation<Slice<'s>>>> {
+        let mut operations = expression.get(section).ok()?.operations(self.encoding());
+        let mut found = Vec::new();
+        while let Some(operation) = operations.next().ok()? {
+            found.push(operation);
+            if found.len() > MOST_OPERATIONS {
                 return None;
-            };
-            rule.base |= UNWIND_FRAME_BASED;
-            rule.frame = i16::try_from(offset).ok()?;
+            }
         }
-        Some(_) => return None,
+        Some(found)
     }
-    match row.cfa() {
-        CfaRule::RegisterAndOffset { register, offset } => {
-            rule.base |= general(*register)?;
-            rule.cfa = i32::try_from(*offset).ok()?;
-        }
-        CfaRule::Expression(expression) => by_expression(&mut rule, &operations(*expression, section)?)?,
-    }
-    Some(rule)
-}
 
-/// At most as many as the forms below have.
-fn operations<'s, S: UnwindSection<Slice<'s>>>(
-    expression: UnwindExpression<usize>,
-    section: &S,
-) -> Option<Vec<Operation<Slice<'s>>>> {
-    let mut operations = expression.get(section).ok()?.operations(ENCODING);
-    let mut found = Vec::new();
-    while let Some(operation) = operations.next().ok()? {
-        found.push(operation);
-        if found.len() > MOST_OPERATIONS {
-            return None;
-        }
+    fn by_expression(&self, rule: &mut UnwindRule, operations: &[Operation<Slice<'_>>]) -> Option<()> {
+        use Operation::{And, Deref, Ge, Plus, PlusConstant, RegisterOffset, Shl, UnsignedConstant};
+        let word = u64::from(self.bytes);
+        let (register, offset) = match operations {
+            // What linkers write for .plt: CFA = rsp + 8 + ((rip & 15) >= N) * 8.
+            [
+                RegisterOffset { register: stack, offset: below, .. },
+                RegisterOffset { register: code, offset: 0, .. },
+                UnsignedConstant { value: 15 },
+                And,
+                UnsignedConstant { value: from @ ..16 },
+                Ge,
+                UnsignedConstant { value: shift },
+                Shl,
+                Plus,
+            ] if *stack == self.stack
+                && *code == self.returns
+                && *below == i64::from(self.bytes)
+                && *shift == u64::from(self.bytes.trailing_zeros()) =>
+            {
+                rule.next = UNWIND_STUB;
+                rule.base |= self.general(self.stack)?;
+                rule.cfa = i32::try_from(*from).ok()?;
+                return Some(());
+            }
+            [RegisterOffset { register, offset, .. }, Deref { .. }] => (register, offset),
+            [RegisterOffset { register, offset, .. }, Deref { .. }, PlusConstant { value }]
+            | [RegisterOffset { register, offset, .. }, Deref { .. }, UnsignedConstant { value }, Plus]
+                if *value == word =>
+            {
+                rule.base |= UNWIND_ADD_WORD;
+                (register, offset)
+            }
+            _ => return None,
+        };
+        rule.base |= UNWIND_DEREFERENCE | self.general(*register)?;
+        rule.cfa = i32::try_from(*offset).ok()?;
+        Some(())
     }
-    Some(found)
-}
-
-fn by_expression(rule: &mut UnwindRule, operations: &[Operation<Slice<'_>>]) -> Option<()> {
-    use Operation::{And, Deref, Ge, Plus, PlusConstant, RegisterOffset, Shl, UnsignedConstant};
-    let (register, offset) = match operations {
-        // What linkers write for .plt: CFA = rsp + 8 + ((rip & 15) >= N) * 8.
-        [
-            RegisterOffset { register: X86_64::RSP, offset: 8, .. },
-            RegisterOffset { register: X86_64::RA, offset: 0, .. },
-            UnsignedConstant { value: 15 },
-            And,
-            UnsignedConstant { value: from @ ..16 },
-            Ge,
-            UnsignedConstant { value: 3 },
-            Shl,
-            Plus,
-        ] => {
-            rule.next = UNWIND_STUB;
-            rule.base |= general(X86_64::RSP)?;
-            rule.cfa = i32::try_from(*from).ok()?;
-            return Some(());
-        }
-        [RegisterOffset { register, offset, .. }, Deref { .. }] => (register, offset),
-        [RegisterOffset { register, offset, .. }, Deref { .. }, PlusConstant { value: 8 }]
-        | [RegisterOffset { register, offset, .. }, Deref { .. }, UnsignedConstant { value: 8 }, Plus] => {
-            rule.base |= UNWIND_ADD_WORD;
-            (register, offset)
-        }
-        _ => return None,
-    };
-    rule.base |= UNWIND_DEREFERENCE | general(*register)?;
-    rule.cfa = i32::try_from(*offset).ok()?;
-    Some(())
 }
 
 #[cfg(test)]
@@ -337,6 +393,26 @@ mod tests {
         for next in [UNWIND_SIGNAL, UNWIND_STUB, UNWIND_END] {
             assert!(table.rules.iter().any(|rule| rule.next == next), "{next}");
         }
+    }
+
+    /// As `gcc -m32` makes it without libraries, which this machine need not have.
+    #[test]
+    fn programs_of_32_bits_have_tables() {
+        let directory = tempfile::tempdir().unwrap();
+        let text = "int f(int *n) { int a[9]; for (int i = 0; i < *n; i++) a[i % 9] += n[i]; return a[*n % 9]; }
+            int g(int *n) { return f(n) + 1; } void _start(void) { int n[3] = { 1 }; for (;;) g(n); }";
+        std::fs::write(directory.path().join("x.c"), text).unwrap();
+        let options = ["-m32", "-O1", "-nostdlib", "-ffreestanding", "-fno-stack-protector", "-fomit-frame-pointer"];
+        let mut gcc = std::process::Command::new("gcc");
+        let made = gcc.current_dir(directory.path()).args(options).args(["-o", "x", "x.c"]).output();
+        if !made.is_ok_and(|made| made.status.success()) {
+            return println!("skipped: gcc makes no 32-bit programs");
+        }
+        let table = table(directory.path().join("x").to_str().unwrap()).unwrap();
+        let by_stack = UnwindRule { cfa: 4, base: UNWIND_NARROW | 7, next: UNWIND_STORED, ..UnwindRule::default() };
+        assert!(table.rules.contains(&by_stack), "{:?}", table.rules);
+        assert!(table.rules.iter().all(|rule| rule.base & UNWIND_NARROW != 0), "{:?}", table.rules);
+        assert!(known(&table) > 90, "{table:?}");
     }
 
     #[test]

@@ -457,9 +457,11 @@ pub struct UnwindRule {
 
 /// [`UnwindRule::base`]: mask of the register.
 pub const UNWIND_REGISTER: u8 = 15;
+/// [`UnwindRule::base`]: of code of 32 bits, where words have 4 bytes.
+pub const UNWIND_NARROW: u8 = 16;
 /// [`UnwindRule::base`]: the CFA is what is stored there.
 pub const UNWIND_DEREFERENCE: u8 = 32;
-/// [`UnwindRule::base`]: 8 is added to the CFA in the end.
+/// [`UnwindRule::base`]: a word is added to the CFA in the end.
 pub const UNWIND_ADD_WORD: u8 = 64;
 /// [`UnwindRule::base`]: rbp is saved at rbp plus [`UnwindRule::frame`].
 pub const UNWIND_FRAME_BASED: u8 = 128;

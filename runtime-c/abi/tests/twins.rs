@@ -100,6 +100,7 @@ fn numbers() -> Pairs {
         ("SPILE_FILE_HAS_TABLE", u64::from(device::FILE_HAS_TABLE)),
         ("SPILE_UNWIND_MOST", device::UNWIND_MOST as u64),
         ("SPILE_UNWIND_UNKNOWN", u64::from(device::UNWIND_UNKNOWN)),
+        ("SPILE_UNWIND_NARROW", u64::from(device::UNWIND_NARROW)),
         ("SPILE_UNWIND_DEREFERENCE", u64::from(device::UNWIND_DEREFERENCE)),
         ("SPILE_UNWIND_ADD_WORD", u64::from(device::UNWIND_ADD_WORD)),
         ("SPILE_UNWIND_FRAME_BASED", u64::from(device::UNWIND_FRAME_BASED)),

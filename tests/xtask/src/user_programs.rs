@@ -30,11 +30,14 @@ const NARROW: [(&str, &[&str]); 3] = [
     ("user32_split", &["-g", "-O2", "-fpie", "-static-pie"]),
 ];
 
-/// One of 32 bits whose stacks are known, and gcc's options: as distributions compile.
-const NARROW_STACKS: (&str, [&str; 7]) = (
-    "user32_stacks",
-    ["-g", "-O2", "-fomit-frame-pointer", "-fno-optimize-sibling-calls", "-fno-pic", "-no-pie", "-static"],
-);
+/// One of 32 bits whose stacks are known, and gcc's options: as distributions compile, and with frame pointers only.
+const NARROW_STACKS: [(&str, &[&str]); 2] = [
+    ("user32_stacks", &["-g", "-O2", "-fomit-frame-pointer", "-fno-pic", "-no-pie", "-static"]),
+    (
+        "user32_framed",
+        &["-O2", "-fno-omit-frame-pointer", "-fno-asynchronous-unwind-tables", "-fno-pic", "-no-pie", "-static"],
+    ),
+];
 
 /// One of 32 bits with a library, of which machines for 64 bits have only the program that loads it.
 const NARROW_LINKED: &str = "user32_linked";
@@ -64,7 +67,8 @@ pub fn names() -> impl Iterator<Item = &'static str> {
         .map(|(name, _)| *name)
         .chain(SHAPES.map(|(name, _)| name))
         .chain(NARROW.map(|(name, _)| name))
-        .chain([NARROW_STACKS.0, NARROW_LINKED, ABUSE, BANK])
+        .chain(NARROW_STACKS.map(|(name, _)| name))
+        .chain([NARROW_LINKED, ABUSE, BANK])
 }
 
 /// Libraries of programs of 32 bits: those of others are found with their programs.
@@ -101,9 +105,15 @@ pub fn build(root: &Path) -> Result<PathBuf> {
     gcc(&["-g", "-O2"], &source.join("abuse.c"), ABUSE, &[])?;
     gcc(&["-g", "-O2", "-fomit-frame-pointer", "-fno-optimize-sibling-calls"], &hits, HITS, &[])?;
     let narrow = NARROW.iter().map(|(name, options)| (*name, *options, "narrow.c"));
-    for (name, options, text) in narrow.chain([(NARROW_STACKS.0, &NARROW_STACKS.1[..], "narrow_stacks.c")]) {
+    let stacks = NARROW_STACKS.iter().map(|(name, options)| (*name, *options, "narrow_stacks.c"));
+    for (name, options, text) in narrow.chain(stacks) {
         let alone = ["-m32", "-nostdlib", "-ffreestanding", "-fno-stack-protector", "-Wl,--build-id=sha1", "-o", name];
-        run(Command::new("gcc").args(alone).args(options).arg(source.join(text)).current_dir(&directory))?;
+        run(Command::new("gcc")
+            .arg("-fno-optimize-sibling-calls")
+            .args(alone)
+            .args(options)
+            .arg(source.join(text))
+            .current_dir(&directory))?;
     }
     let linked = |options: &[&str], text: &str, made: &str, library: &[&str]| {
         let alone = ["-m32", "-g", "-O2", "-nostdlib", "-ffreestanding", "-fno-stack-protector", "-Wl,--build-id=sha1"];
