@@ -24,7 +24,8 @@ spile_long spile_fn___kernel_readable(struct spile_context *c, spile_long addres
 /* Strings. `most`, `in`: bytes read; `out_bytes`: bytes written, NUL included. */
 
 /* Reads into out up to `most` bytes; -EFAULT leaves out empty. */
-static int read_string(char *out, spile_long address, spile_long most, bool user)
+static int read_string(struct spile_context *c, char *out, spile_long address, spile_long most,
+		       bool user)
 {
 	int length;
 
@@ -32,6 +33,8 @@ static int read_string(char *out, spile_long address, spile_long most, bool user
 		most = 0;
 	most = min_t(spile_long, most, spile_script.string_bytes - 1);
 	length = spile_memory_string(out, most, address, user);
+	if (length < 0 && user)
+		spile_restart(c);
 	out[max(length, 0)] = 0;
 	return length;
 }
@@ -39,7 +42,7 @@ static int read_string(char *out, spile_long address, spile_long most, bool user
 static unsigned int string_or_error(struct spile_context *c, spile_long address, spile_long most,
 				    bool user, char *out)
 {
-	int length = read_string(out, address, most, user);
+	int length = read_string(c, out, address, most, user);
 
 	if (length >= 0)
 		return length;
@@ -52,10 +55,10 @@ static unsigned int string_or_error(struct spile_context *c, spile_long address,
 	return 0;
 }
 
-static unsigned int string_or_default(spile_long address, spile_long most, bool user,
-				      struct spile_string fallback, char *out)
+static unsigned int string_or_default(struct spile_context *c, spile_long address, spile_long most,
+				      bool user, struct spile_string fallback, char *out)
 {
-	int length = read_string(out, address, most, user);
+	int length = read_string(c, out, address, most, user);
 
 	return length >= 0 ? length : spile_string_copy(out, fallback);
 }
@@ -69,8 +72,11 @@ static unsigned int string_quoted(struct spile_context *c, spile_long address, s
 
 	length = spile_memory_string(
 		text, clamp_t(spile_long, in, 0, spile_script.string_bytes - 1), address, user);
-	if (length < 0)
+	if (length < 0) {
+		if (user)
+			spile_restart(c);
 		return scnprintf(out, spile_script.string_bytes, "0x%llx", address);
+	}
 	/* The shortest truncated quoted string: "...  */
 	out_bytes = clamp_t(spile_long, out_bytes, 8, spile_script.string_bytes);
 	return spile_text_quote(out, out_bytes, text, length);
@@ -99,6 +105,8 @@ static unsigned int buffer_quoted(struct spile_context *c, spile_long address, s
 	 */
 	in = in < 0 ? out_bytes : min(in, out_bytes);
 	if (spile_memory_read(bytes, address, in, user)) {
+		if (user)
+			spile_restart(c);
 		if (!fails)
 			return scnprintf(out, spile_script.string_bytes, "0x%llx", address);
 		spile_fail_text(c, "%s buffer copy fault at 0x%llx [man error::fault]",
@@ -116,7 +124,7 @@ unsigned int spile_fn_kernel_string(struct spile_context *c, spile_long address,
 unsigned int spile_fn_kernel_string2(struct spile_context *c, spile_long address,
 				     struct spile_string fallback, char *out)
 {
-	return string_or_default(address, spile_script.string_bytes, false, fallback, out);
+	return string_or_default(c, address, spile_script.string_bytes, false, fallback, out);
 }
 
 unsigned int spile_fn_kernel_string_n(struct spile_context *c, spile_long address, spile_long most,
@@ -172,7 +180,7 @@ unsigned int spile_fn_user_string(struct spile_context *c, spile_long address, c
 unsigned int spile_fn_user_string2(struct spile_context *c, spile_long address,
 				   struct spile_string fallback, char *out)
 {
-	return string_or_default(address, spile_script.string_bytes, true, fallback, out);
+	return string_or_default(c, address, spile_script.string_bytes, true, fallback, out);
 }
 
 unsigned int spile_fn_user_string_n(struct spile_context *c, spile_long address, spile_long most,
@@ -184,11 +192,13 @@ unsigned int spile_fn_user_string_n(struct spile_context *c, spile_long address,
 unsigned int spile_fn_user_string_n2(struct spile_context *c, spile_long address, spile_long most,
 				     struct spile_string fallback, char *out)
 {
-	return string_or_default(address, most, true, fallback, out);
+	return string_or_default(c, address, most, true, fallback, out);
 }
 
 static void warn_of_fault(struct spile_context *c, const char *what, spile_long address)
 {
+	if (c->error == SPILE_E_RESTART)
+		return;
 	spile_ring_format(spile_cpu_of(c), SPILE_RECORD_WARN, 0,
 			  "user %s copy fault -14 at 0x%llx [man error::fault]", what, address);
 }
@@ -196,7 +206,7 @@ static void warn_of_fault(struct spile_context *c, const char *what, spile_long 
 unsigned int spile_fn_user_string_n_warn2(struct spile_context *c, spile_long address,
 					  spile_long most, struct spile_string fallback, char *out)
 {
-	int length = read_string(out, address, most, true);
+	int length = read_string(c, out, address, most, true);
 
 	if (length >= 0)
 		return length;
@@ -223,9 +233,12 @@ static spile_ulong read_number(struct spile_context *c, spile_long address, unsi
 {
 	spile_ulong value = 0;
 
-	if (spile_memory_read(&value, address, size, user))
-		spile_fail_text(c, "%s %s copy fault at 0x%llx [man error::fault]",
-				user ? "user" : "kernel", type, address);
+	if (!spile_memory_read(&value, address, size, user))
+		return value;
+	if (user)
+		spile_restart(c);
+	spile_fail_text(c, "%s %s copy fault at 0x%llx [man error::fault]",
+			user ? "user" : "kernel", type, address);
 	return value;
 }
 
@@ -254,6 +267,16 @@ spile_long spile_fn_kernel_pointer(struct spile_context *c, spile_long address)
 	return read_number(c, address, sizeof(void *), false, "pointer");
 }
 
+static int read_user_number(struct spile_context *c, void *value, spile_long address,
+			    unsigned int size)
+{
+	int error = spile_memory_read(value, address, size, true);
+
+	if (error)
+		spile_restart(c);
+	return error;
+}
+
 /*
  * User memory has three functions for each type: on a fault they return 0, fail, or warn and
  * return 0.
@@ -262,7 +285,7 @@ spile_long spile_fn_kernel_pointer(struct spile_context *c, spile_long address)
 	spile_long spile_fn_user_##name(struct spile_context *c, spile_long address) \
 	{ \
 		type value; \
-		int error = spile_memory_read(&value, address, sizeof(value), true); \
+		int error = read_user_number(c, &value, address, sizeof(value)); \
 		return error ? 0 : (spile_long)value; \
 	} \
 	spile_long spile_fn_user_##name##_error(struct spile_context *c, spile_long address) \
@@ -272,7 +295,7 @@ spile_long spile_fn_kernel_pointer(struct spile_context *c, spile_long address)
 	spile_long spile_fn_user_##name##_warn(struct spile_context *c, spile_long address) \
 	{ \
 		type value; \
-		if (!spile_memory_read(&value, address, sizeof(value), true)) \
+		if (!read_user_number(c, &value, address, sizeof(value))) \
 			return (spile_long)value; \
 		warn_of_fault(c, #name, address); \
 		return 0; \

@@ -190,8 +190,11 @@ spile_long spile_fn_longlong_arg(struct spile_context *c, spile_long number)
 	if (!narrow && number <= ARRAY_SIZE(words))
 		return *(const unsigned long *)((const char *)regs + words[number - 1]);
 	at = narrow ? (u32)regs->sp + 4 * number : regs->sp + 8 * (number - ARRAY_SIZE(words));
-	if (spile_memory_read(&value, at, narrow ? 4 : 8, user))
+	if (spile_memory_read(&value, at, narrow ? 4 : 8, user)) {
+		if (user)
+			spile_restart(c);
 		spile_fail(c, SPILE_E_READ_FAULT, at);
+	}
 	return value;
 }
 

@@ -147,6 +147,11 @@ struct spile_cpu {
 	u64 learning_requested;		/* when, last; in ns of the monotonic clock */
 	/* lowest address of this CPU's interrupt stack; 0: not known yet */
 	unsigned long irq_stack;
+
+	/* fault_in.c: registers of the run that may end with SPILE_E_RESTART; NULL: none */
+	unsigned long *restarts;
+	unsigned long missing;		/* what it could not read */
+	unsigned long missing_bytes;	/* 0: nothing */
 };
 
 /*

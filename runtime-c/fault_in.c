@@ -1,9 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * A handler reads only resident memory, because it must not sleep. The task that hits a probe in
- * a program may sleep before its handler runs. So the memory that the handler is going to read
- * is read first, by code that does nothing else (spile_probe.ahead). If a page is not resident,
- * it is faulted in, and that code starts again.
+ * a program may sleep before its handler runs. So a page that the handler needs is faulted in
+ * there:
+ *
+ * SPILE_PAGING_RESTART: the handler reads all memory of the process before it has any effect. If a
+ * page is missing, it ends as if it had not run (SPILE_E_RESTART), and runs again. What it reads
+ * costs nothing more where all pages are there.
+ *
+ * SPILE_PAGING_AHEAD: the memory that the handler is going to read is read first, by code that does
+ * nothing else (spile_probe.ahead). If a page is missing, that code runs again.
  *
  * The kernel holds the probe's lock meanwhile, so its removal waits for this. So memory that
  * some user may provide when he likes, or never, is not faulted in (page_in.c).
@@ -26,14 +32,20 @@ enum {
 	LOCK_TRIES = 200,		/* half a millisecond each */
 };
 
-/* Runs spile_probe.ahead. Returns the address that could not be read, or 0. */
-static unsigned long look_ahead(struct spile_site *site, void (*ahead)(struct spile_context *c),
-				unsigned long slide, unsigned long *regs, char *entry,
-				unsigned long *bytes)
+/* What could not be read; no bytes: nothing. */
+struct missing {
+	unsigned long address;
+	unsigned long bytes;
+};
+
+/* Runs spile_probe.ahead. */
+static struct missing look_ahead(struct spile_site *site, void (*ahead)(struct spile_context *c),
+				 unsigned long slide, unsigned long *regs, char *entry)
 {
+	struct missing missing = {};
 	struct spile_cpu *cpu;
 	struct spile_context *c;
-	unsigned long flags, fault = 0;
+	unsigned long flags;
 
 	raw_local_irq_save(flags);
 	cpu = spile_this_cpu();
@@ -50,8 +62,8 @@ static unsigned long look_ahead(struct spile_site *site, void (*ahead)(struct sp
 		cpu->program_slide = slide;
 		cpu->user_fault = 0;
 		ahead(c);
-		fault = cpu->user_fault;
-		*bytes = cpu->user_fault_bytes;
+		if (cpu->user_fault)
+			missing = (struct missing){ cpu->user_fault, cpu->user_fault_bytes };
 		/* No error is set, as between runs. */
 		c->error = SPILE_OK;
 		c->filtered = 0;
@@ -65,7 +77,7 @@ static unsigned long look_ahead(struct spile_site *site, void (*ahead)(struct sp
 		WRITE_ONCE(c->busy, 0);
 	}
 	raw_local_irq_restore(flags);
-	return fault;
+	return missing;
 }
 
 /* Another thread may hold the lock while it waits for such a page. */
@@ -97,17 +109,83 @@ static bool page_in(unsigned long address)
 	return !error;
 }
 
-void spile_fault_in(struct spile_site *site, void (*ahead)(struct spile_context *c),
-		    unsigned long slide, unsigned long *regs, char *entry)
+/* Whether it is there now. */
+static bool fault_in(struct spile_site *site, struct missing missing)
 {
+	if (!page_in(missing.address) || !page_in(missing.address + missing.bytes - 1))
+		return false;
+	atomic_long_inc(&site->uprobe.faulted_in);
+	return true;
+}
+
+/*
+ * Runs the handler once. `missing`: it may end with SPILE_E_RESTART, then that says what it needs;
+ * or NULL.
+ */
+static __always_inline bool run_once(struct spile_site *site, unsigned int kind, bool again,
+				     unsigned long slide, unsigned long *regs, char *entry,
+				     struct missing *missing)
+{
+	struct spile_cpu *cpu;
+	bool fine = true;
+
+	preempt_disable();
+	cpu = spile_this_cpu();
+	cpu->program_slide = slide;
+	if (missing) {
+		cpu->restarts = regs;
+		cpu->missing_bytes = 0;
+	}
+	/* Sampling has let the hit pass. */
+	if (kind || again)
+		fine = spile_run_hit(site, kind, regs, entry);
+	else
+		spile_run_site(site, regs);
+	if (missing) {
+		/* Other hits of this task may have registers at the same address. */
+		cpu->restarts = NULL;
+		*missing = (struct missing){ cpu->missing, cpu->missing_bytes };
+		/* It is not one that its condition turned away, either. */
+		if (unlikely(cpu->missing_bytes))
+			local_dec(&spile_counts_of(cpu, site)->filtered);
+	}
+	preempt_enable();
+	return fine;
+}
+
+static bool run_restarting(struct spile_site *site, unsigned int kind, unsigned long slide,
+			   unsigned long *regs, char *entry)
+{
+	struct missing missing;
 	unsigned int i;
 
 	for (i = 0; i < MOST_FAULTS; i++) {
-		unsigned long bytes = 1;
-		unsigned long fault = look_ahead(site, ahead, slide, regs, entry, &bytes);
+		bool fine = run_once(site, kind, i, slide, regs, entry, &missing);
 
-		if (!fault || !page_in(fault) || !page_in(fault + bytes - 1))
-			return;
-		atomic_long_inc(&site->uprobe.faulted_in);
+		if (likely(!missing.bytes))
+			return fine;
+		if (!fault_in(site, missing))
+			break;
 	}
+	/* What is still missing is an error. */
+	return run_once(site, kind, true, slide, regs, entry, NULL);
+}
+
+bool spile_run_paging(struct spile_site *site, unsigned int kind, unsigned long slide,
+		      unsigned long *regs, char *entry)
+{
+	const struct spile_probe *probe = site->probe;
+	bool entering = kind == SPILE_RUN_ENTERING;
+	void (*ahead)(struct spile_context *c) = entering ? probe->entry_ahead : probe->ahead;
+	unsigned int i;
+
+	if ((entering ? probe->entry_paging : probe->paging) == SPILE_PAGING_RESTART)
+		return run_restarting(site, kind, slide, regs, entry);
+	for (i = 0; i < MOST_FAULTS; i++) {
+		struct missing missing = look_ahead(site, ahead, slide, regs, entry);
+
+		if (!missing.bytes || !fault_in(site, missing))
+			break;
+	}
+	return run_once(site, kind, false, slide, regs, entry, NULL);
 }

@@ -83,7 +83,7 @@ static unsigned int error_text(struct spile_cpu *cpu, char *out, unsigned int by
 
 unsigned int spile_catch(struct spile_context *c, char *out, unsigned int *length)
 {
-	if (c->error == SPILE_E_ACTIONS || c->error == SPILE_E_TIME || c->error == SPILE_E_ABORT)
+	if (c->error >= SPILE_E_ACTIONS)
 		return 0;
 	*length = error_text(spile_cpu_of(c), out, spile_script.string_bytes);
 	c->error = SPILE_OK;
@@ -95,10 +95,10 @@ bool spile_guard_report(struct spile_cpu *cpu)
 	struct spile_context *c = &cpu->context;
 	unsigned int length;
 
-	if (c->error == SPILE_E_ABORT)
+	if (unlikely(c->error >= SPILE_E_ABORT))
 		return false;
 	/* Errors are handled as in a try; only those that cannot be caught are reported. */
-	if (spile_script.suppress_errors && c->error != SPILE_E_ACTIONS && c->error != SPILE_E_TIME)
+	if (spile_script.suppress_errors && c->error < SPILE_E_ACTIONS)
 		return true;
 	if (c->error != SPILE_E_MESSAGE)
 		length = error_text(cpu, cpu->message, spile_message_bytes());

@@ -270,8 +270,10 @@ int spile_memory_read(void *to, spile_ulong address, size_t bytes, bool user)
 #endif
 		error = copy_from_kernel_nofault(to, (const void *)(unsigned long)address, bytes);
 	} else {
-		if (!spile_memory_is_own())
+		if (!spile_memory_is_own()) {
+			spile_this_cpu()->user_fault = 0;
 			return -EFAULT;
+		}
 		error = copy_from_user_nofault(to, (const void __user *)(unsigned long)address,
 					       bytes);
 		if (unlikely(error)) {
@@ -374,6 +376,20 @@ int spile_memory_string(char *out, unsigned int most, spile_ulong address, bool 
 	return length;
 }
 
+void spile_restart(struct spile_context *c)
+{
+	struct spile_cpu *cpu = spile_cpu_of(c);
+
+	/* An interrupt's run has other registers. */
+	if (!cpu->restarts || c->regs != cpu->restarts || !cpu->user_fault)
+		return;
+	cpu->missing = cpu->user_fault;
+	cpu->missing_bytes = cpu->user_fault_bytes;
+	spile_fail(c, SPILE_E_RESTART, 0);
+	/* It does not count as handled; fault_in.c. */
+	c->filtered = 1;
+}
+
 static noinline spile_ulong read_elsewhere(struct spile_context *c, spile_ulong address,
 					   unsigned int size)
 {
@@ -404,6 +420,7 @@ spile_ulong spile_read_user(struct spile_context *c, spile_ulong address, unsign
 
 	if (size <= sizeof(value) && !spile_memory_read(&value, address, size, true))
 		return value;
+	spile_restart(c);
 	spile_fail(c, SPILE_E_READ_FAULT, address);
 	return 0;
 }

@@ -38,4 +38,11 @@ unsigned int spile_memory_address_bits(void);
  */
 int __must_check spile_memory_string(char *out, unsigned int most, spile_ulong address, bool user);
 
+struct spile_context;
+/*
+ * After one of these has failed for user memory: sets SPILE_E_RESTART, if the run may end with
+ * that.
+ */
+void spile_restart(struct spile_context *c);
+
 #endif

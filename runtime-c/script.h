@@ -45,12 +45,15 @@ enum spile_error {
 	SPILE_E_DIVISION,		/* "division by 0" */
 	SPILE_E_READ_FAULT,		/* "read fault [man error::fault] at 0x<detail>" */
 	SPILE_E_WRITE_FAULT,		/* "write fault [man error::fault] at 0x<detail>" */
-	SPILE_E_ACTIONS,		/* "MAXACTION exceeded"; cannot be caught */
 	SPILE_E_NESTING,		/* "MAXNESTING exceeded" */
 	SPILE_E_MESSAGE,		/* text in the context: error(), STAP_ERROR, builtins */
-	SPILE_E_ABORT,			/* abort(): unwinds without a message; cannot be caught */
-	/* the run has taken too long (actions.c); cannot be caught */
-	SPILE_E_TIME,
+	/* Those from here on cannot be caught. */
+	SPILE_E_ACTIONS,		/* "MAXACTION exceeded" */
+	SPILE_E_TIME,			/* the run has taken too long (actions.c) */
+	/* Those from here on have no message. */
+	SPILE_E_ABORT,			/* abort() */
+	/* a page of the process is missing: the run is repeated (fault_in.c) */
+	SPILE_E_RESTART,
 };
 
 struct spile_item;
@@ -300,6 +303,14 @@ struct spile_uprobe {
 	spile_long pid;
 };
 
+/* How memory of the process that a handler reads is faulted in (fault_in.c). */
+enum spile_paging {
+	SPILE_PAGING_NONE,
+	SPILE_PAGING_AHEAD,		/* another routine reads it first */
+	/* the handler reads it before it has any effect: it ends, and runs again */
+	SPILE_PAGING_RESTART,
+};
+
 enum spile_sample {
 	SPILE_SAMPLE_PERIOD,
 	SPILE_SAMPLE_FREQUENCY,
@@ -321,12 +332,15 @@ struct spile_probe {
 	const char *function;		/* probed function, or "": ppfunc(), probefunc() */
 	const char *module;		/* probed module, "kernel", or "": probemod() */
 	enum spile_probe_kind kind;
+	/* UPROBE, URETPROBE: enum spile_paging, of the handler and the entry handler */
+	unsigned char paging;
+	unsigned char entry_paging;
 	void (*handler)(struct spile_context *c);
 	/* KRETPROBE, URETPROBE, SYSCALL: saves values at entry; or 0 */
 	void (*entry_handler)(struct spile_context *c);
 	/*
-	 * UPROBE, URETPROBE: only reads the memory of the process that the handler and the entry
-	 * handler are going to read; or 0
+	 * PAGING_AHEAD: only reads the memory of the process that the handler and the entry
+	 * handler are going to read
 	 */
 	void (*ahead)(struct spile_context *c);
 	void (*entry_ahead)(struct spile_context *c);

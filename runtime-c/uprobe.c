@@ -47,8 +47,10 @@ static int handle_program_hit(struct uprobe_consumer *self, struct pt_regs *regs
 	if (!spile_follows_current(probe->uprobe.pid))
 		return spile_uprobe_unwanted(probe);
 	spile_before_stacks();
-	if (probe->ahead)
-		spile_fault_in(site, probe->ahead, slide, (unsigned long *)regs, NULL);
+	if (probe->paging) {
+		spile_run_paging(site, 0, slide, (unsigned long *)regs, NULL);
+		return 0;
+	}
 	preempt_disable();
 	spile_this_cpu()->program_slide = slide;
 	spile_run_site(site, (unsigned long *)regs);

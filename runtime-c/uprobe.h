@@ -77,11 +77,12 @@ void spile_begun_runs(void);
 void spile_begun_exit(void);
 
 /*
- * fault_in.c: pages in the memory of the process that the handler is going to read, by the
- * probe's `ahead`. In the probed task, which may sleep.
+ * fault_in.c: runs the handler that a hit of this kind runs (enum spile_run_kind; 0: the site's
+ * own, as spile_run_site()), and pages in the memory of the process that it reads, for probes with
+ * `paging`. In the probed task, which may sleep. The result is that of spile_run_hit().
  */
-void spile_fault_in(struct spile_site *site, void (*ahead)(struct spile_context *c),
-		    unsigned long slide, unsigned long *regs, char *entry);
+bool spile_run_paging(struct spile_site *site, unsigned int kind, unsigned long slide,
+		      unsigned long *regs, char *entry);
 
 /*
  * await_tables.c: waits, for a limited time, until the files that the process runs have the tables

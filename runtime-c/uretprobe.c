@@ -31,6 +31,25 @@ static bool is_too_deep(void)
 	return pending && pending->depth >= MAX_URETPROBE_DEPTH;
 }
 
+/* As spile_run_paging(). */
+static __always_inline bool run_kind(struct spile_site *site, unsigned int kind,
+				     unsigned long slide, unsigned long *regs, char *entry)
+{
+	const struct spile_probe *probe = site->probe;
+	bool fine = true;
+
+	if (kind == SPILE_RUN_ENTERING ? probe->entry_paging : probe->paging)
+		return spile_run_paging(site, kind, slide, regs, entry);
+	preempt_disable();
+	spile_this_cpu()->program_slide = slide;
+	if (kind)
+		fine = spile_run_hit(site, kind, regs, entry);
+	else
+		spile_run_site(site, regs);
+	preempt_enable();
+	return fine;
+}
+
 static int handle_program_entry(struct uprobe_consumer *self, struct pt_regs *regs
 				SPILE_UPROBE_DATA)
 {
@@ -38,7 +57,6 @@ static int handle_program_entry(struct uprobe_consumer *self, struct pt_regs *re
 	const struct spile_probe *probe = site->probe;
 	unsigned long slide = instruction_pointer(regs) - probe->uprobe.address;
 	struct spile_saved_entry *saved;
-	bool fine;
 
 	if (!spile_follows_current(probe->uprobe.pid))
 		return spile_uprobe_unwanted(probe);
@@ -49,19 +67,13 @@ static int handle_program_entry(struct uprobe_consumer *self, struct pt_regs *re
 	if (is_too_deep())
 		return 0;
 	spile_before_stacks();
-	if (probe->entry_ahead)
-		spile_fault_in(site, probe->entry_ahead, slide, (unsigned long *)regs, NULL);
 	saved = spile_uprobe_entry_take(site, kernel_stack_pointer(regs));
 	if (!saved) {
 		atomic_long_inc(&site->uprobe.unsaved);
 		return 0;
 	}
-	preempt_disable();
-	spile_this_cpu()->program_slide = slide;
-	fine = spile_run_hit(site, SPILE_RUN_ENTERING, (unsigned long *)regs,
-			     spile_uprobe_entry_data(saved));
-	preempt_enable();
-	if (!fine)
+	if (!run_kind(site, SPILE_RUN_ENTERING, slide, (unsigned long *)regs,
+		      spile_uprobe_entry_data(saved)))
 		spile_uprobe_entry_forget(saved);
 	return 0;
 }
@@ -89,17 +101,12 @@ static int handle_program_return(struct uprobe_consumer *self, unsigned long fun
 		return 0;
 	}
 	spile_before_stacks();
-	if (probe->ahead)
-		spile_fault_in(site, probe->ahead, slide, (unsigned long *)regs, data);
-	preempt_disable();
-	spile_this_cpu()->program_slide = slide;
-	if (saved)
-		spile_run_hit(site, SPILE_RUN_RETURNING, (unsigned long *)regs, data);
-	else
-		spile_run_site(site, (unsigned long *)regs);
-	preempt_enable();
-	if (saved)
-		spile_uprobe_entry_forget(saved);
+	if (!saved) {
+		run_kind(site, 0, slide, (unsigned long *)regs, NULL);
+		return 0;
+	}
+	run_kind(site, SPILE_RUN_RETURNING, slide, (unsigned long *)regs, data);
+	spile_uprobe_entry_forget(saved);
 	return 0;
 }
 

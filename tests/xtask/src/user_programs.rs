@@ -46,8 +46,8 @@ const NARROW_LIBRARY: &str = "libnarrow.so";
 /// A program in C++, and gcc's options.
 const SHAPES: [(&str, &str); 2] = [("shapes", "-O2"), ("shapes_O0", "-O0")];
 
-/// One that takes calls away from their returns.
-const ABUSE: &str = "abuse";
+/// One that takes calls away from their returns, one whose memory is not there.
+const PLAIN: [&str; 2] = ["abuse", "absent"];
 
 /// What the bench probes.
 pub const HITS: &str = "hits";
@@ -68,7 +68,8 @@ pub fn names() -> impl Iterator<Item = &'static str> {
         .chain(SHAPES.map(|(name, _)| name))
         .chain(NARROW.map(|(name, _)| name))
         .chain(NARROW_STACKS.map(|(name, _)| name))
-        .chain([NARROW_LINKED, ABUSE, BANK])
+        .chain(PLAIN)
+        .chain([NARROW_LINKED, BANK])
 }
 
 /// Libraries of programs of 32 bits: those of others are found with their programs.
@@ -81,7 +82,7 @@ pub fn build(root: &Path) -> Result<PathBuf> {
     let source = root.join("tests/fixtures/user");
     let hits = root.join("tests/fixtures/hits/hits.c");
     let narrow = ["narrow.c", "narrow_stacks.c", "narrow_library.c", "narrow_linked.c"];
-    let texts = ["user.c", "library.c", "abuse.c", "shapes.cc", "bank.rs"].into_iter().chain(narrow);
+    let texts = ["user.c", "library.c", "abuse.c", "absent.c", "shapes.cc", "bank.rs"].into_iter().chain(narrow);
     let texts = texts.map(|name| fs::read(source.join(name)));
     let mut parts =
         texts.chain([fs::read(&hits)]).collect::<Result<Vec<_>, _>>().context("reading tests/fixtures/user")?;
@@ -102,7 +103,9 @@ pub fn build(root: &Path) -> Result<PathBuf> {
     for (name, options) in VARIANTS {
         gcc(options, &source.join("user.c"), name, &["-L.", "-luser", "-Wl,-rpath,$ORIGIN", "-Wl,-z,lazy"])?;
     }
-    gcc(&["-g", "-O2"], &source.join("abuse.c"), ABUSE, &[])?;
+    for name in PLAIN {
+        gcc(&["-g", "-O2"], &source.join(format!("{name}.c")), name, &[])?;
+    }
     gcc(&["-g", "-O2", "-fomit-frame-pointer", "-fno-optimize-sibling-calls"], &hits, HITS, &[])?;
     let narrow = NARROW.iter().map(|(name, options)| (*name, *options, "narrow.c"));
     let stacks = NARROW_STACKS.iter().map(|(name, options)| (*name, *options, "narrow_stacks.c"));

@@ -157,7 +157,9 @@ struct Probe<'p> {
     /// Fields that this kind of attachment needs.
     fields: Vec<Field>,
     entry_handler: Option<&'p str>,
+    paging: Option<&'static str>,
     ahead: Option<&'p str>,
+    entry_paging: Option<&'static str>,
     entry_ahead: Option<&'p str>,
     entry_bytes: u32,
     place: Option<ProbePlace<'p>>,
@@ -444,6 +446,14 @@ fn map(map: &plan::Map) -> Map<'_> {
     }
 }
 
+fn paging(paging: &plan::Paging) -> Option<&'static str> {
+    match paging {
+        plan::Paging::None => None,
+        plan::Paging::Ahead(_) => Some("SPILE_PAGING_AHEAD"),
+        plan::Paging::Restart => Some("SPILE_PAGING_RESTART"),
+    }
+}
+
 fn probe(index: usize, probe: &plan::Probe) -> Probe<'_> {
     let mechanism = probe.attachment.mechanism;
     let fetches_registers = mechanism.registers != Registers::None;
@@ -457,8 +467,10 @@ fn probe(index: usize, probe: &plan::Probe) -> Probe<'_> {
         handler: &probe.handler,
         fields: attachment::fields(&probe.attachment),
         entry_handler: probe.entry_handler.as_deref(),
-        ahead: probe.ahead.as_deref(),
-        entry_ahead: probe.entry_ahead.as_deref(),
+        paging: paging(&probe.paging),
+        ahead: probe.paging.ahead(),
+        entry_paging: paging(&probe.entry_paging),
+        entry_ahead: probe.entry_paging.ahead(),
         entry_bytes: probe.entry_bytes,
         place: probe.attachment.place.as_ref().map(place),
         cost: probe.cost,

@@ -68,8 +68,8 @@ fn have_one_shape(one: &Probe, other: &Probe) -> bool {
         && place(one) == place(other)
         && (one.constants == other.constants || constants(one).is_some() && constants(other).is_some())
         && one.entry_handler == other.entry_handler
-        && one.ahead == other.ahead
-        && one.entry_ahead == other.entry_ahead
+        && one.paging == other.paging
+        && one.entry_paging == other.entry_paging
         && (one.entry_bytes, one.counts_only, one.adds, one.simple)
             == (other.entry_bytes, other.counts_only, other.adds, other.simple)
         && (one.entry_simple, one.cost, one.registers) == (other.entry_simple, other.cost, other.registers)

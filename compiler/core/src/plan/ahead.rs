@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! What a handler is going to read of the process's memory, as a routine of its own that does nothing else: it runs before the
-//! handler, where a page that is not there can be waited for (runtime-c/fault_in.c).
+//! What a handler that cannot run again ([`super::restart`]) is going to read of the process's memory, as a routine of its own
+//! that does nothing else: it runs before the handler, where a page that is not there can be waited for (runtime-c/fault_in.c).
 //!
 //! It is the part of the handler's code that leads to such reads from registers, saved values and constants. What depends on
 //! globals, elements of arrays or functions of the script is left out: such a read fails where its page is not there, as
@@ -156,7 +156,7 @@ fn is_pure(symbol: &str) -> bool {
         .any(|builtin| builtin.symbol == symbol && builtin.pure && !builtin.groups && !builtin.names && !builtin.lines)
 }
 
-fn reads_user(symbol: &str) -> bool {
+pub(super) fn reads_user(symbol: &str) -> bool {
     symbol.starts_with("user_") || symbol == "longlong_arg"
 }
 

@@ -13,9 +13,10 @@ use super::error::Planned;
 use super::items;
 use super::merge::{IdenticalHandlers, Run, SimilarHandlers};
 use super::names;
+use super::restart;
 use super::routine::Builder;
 use super::tables::Tables;
-use super::{Condition, Probe};
+use super::{Condition, Paging, Probe};
 use crate::program::{self, Stmt};
 use spile_source::SourceMap;
 
@@ -77,9 +78,9 @@ impl Planner<'_, '_, '_> {
         let name = names::handler(index, probe);
         let comment = format!("probe {} ({})", probe.point, self.sources.place(probe.span));
         let (condition, body) = probe.body.split_at(condition::filters(&probe.body));
-        let (entry_handler, entry_ahead) = self.entry_handler(index, probe, &name, &comment)?;
+        let (entry_handler, entry_paging) = self.entry_handler(index, probe, &name, &comment)?;
         let mut routine = self.handler(index, probe, condition, body, name.clone(), comment)?;
-        let ahead = self.ahead(probe, &routine);
+        let paging = self.paging(probe, &mut routine);
         let only_counts = code::only_counts(&routine.code);
         // A handler that only counts is called without its probe.
         let handler = if only_counts {
@@ -100,8 +101,8 @@ impl Planner<'_, '_, '_> {
             handler,
             constants: Vec::new(),
             entry_handler,
-            ahead,
-            entry_ahead,
+            paging,
+            entry_paging,
             entry_bytes: self.analysis.saved[index].bytes,
             counts_only: only_counts && locks.is_empty(),
             adds: None,
@@ -123,9 +124,9 @@ impl Planner<'_, '_, '_> {
         probe: &program::Probe,
         name: &str,
         comment: &str,
-    ) -> Planned<(Option<String>, Option<String>)> {
+    ) -> Planned<(Option<String>, Paging)> {
         if probe.saved.is_empty() {
-            return Ok((None, None));
+            return Ok((None, Paging::None));
         }
         let places = &self.analysis.saved[index].places;
         let mut builder = Builder::new(self.analysis, self.tables, places);
@@ -137,17 +138,22 @@ impl Planner<'_, '_, '_> {
         }
         let comment = format!("{comment}: values at the function's entry");
         let mut routine = builder.finish(format!("{name}_entry"), comment, Vec::new(), None, Frame::Handler);
-        let ahead = self.ahead(probe, &routine);
+        let paging = self.paging(probe, &mut routine);
         items::gather(&mut routine.code, self.tables);
         self.similar_at_entry.add(index, routine);
-        Ok((Some(String::new()), ahead))
+        Ok((Some(String::new()), paging))
     }
 
-    /// Of a probe whose task may wait for memory: the memory that the routine is going to read.
-    fn ahead(&mut self, probe: &program::Probe, routine: &Routine) -> Option<String> {
+    /// Of a probe whose task may wait for memory.
+    fn paging(&mut self, probe: &program::Probe, routine: &mut Routine) -> Paging {
+        if !probe.attachment.mechanism.pages_in || !restart::reads(&routine.code) {
+            return Paging::None;
+        }
+        if restart::prepare(routine, self.routines) {
+            return Paging::Restart;
+        }
         let ahead = ahead::of(routine, format!("{}_ahead", routine.symbol));
-        let ahead = ahead.filter(|_| probe.attachment.mechanism.pages_in)?;
-        Some(self.identical.add(self.routines, ahead))
+        ahead.map_or(Paging::None, |ahead| Paging::Ahead(self.identical.add(self.routines, ahead)))
     }
 
     fn handler(

@@ -25,6 +25,7 @@ mod merge;
 mod metadata;
 mod names;
 mod parts;
+mod restart;
 mod routine;
 pub mod stack;
 mod storage;
@@ -155,11 +156,10 @@ pub struct Probe {
     pub constants: Vec<OwnConstant>,
     /// Name in C of the routine that runs at the function's entry, for a return probe that saves values.
     pub entry_handler: Option<String>,
-    /// Name in C of the routine that reads what the handler is going to read of the process's memory, where that may be waited
-    /// for.
-    pub ahead: Option<String>,
+    /// How memory of the process that the handler reads is faulted in.
+    pub paging: Paging,
     /// The same for the entry handler.
-    pub entry_ahead: Option<String>,
+    pub entry_paging: Paging,
     /// Bytes that are saved for each call in flight.
     pub entry_bytes: u32,
     /// The handler only adds to counters, without a lock.
@@ -182,6 +182,27 @@ pub struct Probe {
     pub entry_locks: Vec<(u32, LockMode)>,
     /// The probe point's condition, if it can be evaluated without a hit.
     pub condition: Option<Condition>,
+}
+
+/// How memory of the process that a handler reads is faulted in.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Paging {
+    /// It is not.
+    None,
+    /// The routine of that name reads it first.
+    Ahead(String),
+    /// The handler ends where a page is missing, and runs again.
+    Restart,
+}
+
+impl Paging {
+    /// Name in C of the routine that runs first.
+    pub fn ahead(&self) -> Option<&str> {
+        match self {
+            Paging::Ahead(symbol) => Some(symbol),
+            Paging::None | Paging::Restart => None,
+        }
+    }
 }
 
 /// The probe point's condition, evaluated apart from a hit.
@@ -266,8 +287,8 @@ fn roots(probes: &[Probe]) -> HashSet<String> {
             Some(probe.handler.clone()),
             probe.entry_handler.clone(),
             condition,
-            probe.ahead.clone(),
-            probe.entry_ahead.clone(),
+            probe.paging.ahead().map(Into::into),
+            probe.entry_paging.ahead().map(Into::into),
         ]
     };
     probes.iter().flat_map(of).flatten().collect()
