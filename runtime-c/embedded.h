@@ -14,6 +14,7 @@
 #ifndef SPILE_EMBEDDED_H
 #define SPILE_EMBEDDED_H
 
+#ifndef SPILE_OWN_HEADERS	/* the reference module: it is compiled twice before the first script */
 #include <linux/atomic.h>
 #include <linux/binfmts.h>
 #include <linux/compat.h>
@@ -79,6 +80,7 @@
 #include <linux/workqueue.h>
 #include <asm/processor.h>
 #include <asm/syscall.h>
+#endif
 
 #include "script.h"
 

@@ -18,25 +18,29 @@ check() {
 	"$@" -fsyntax-only -x c -
 }
 
-# errors COMPILER FLAGS...: of all files of $left in one unit.
-errors() {
+# compile COMPILER FLAGS...: all files of $left in one unit; prints what the compiler says.
+compile() {
 	for name in $left; do
 		echo "#include \"$directory/$name.c\""
-	done | check "$@" 2>&1 | grep -E '(^|[: ])error: '
+	done | check "$@" 2>&1
 }
-
-# Nothing at all must compile: a compiler that refuses the flags would have no feature.
-check "$@" </dev/null || exit 1
 
 left=$(cd "$directory" && ls -- *.c | sed 's/\.c$//')
 while
-	refused=$(errors "$@")
+	said=$(compile "$@")
+	status=$?
+	refused=$(echo "$said" | grep -E '(^|[: ])error: ')
 	ended=$(echo "$refused" | sed -n 's,^[^ ]*/\([a-z_0-9]*\)\.c:[0-9:]* fatal error: .*,\1,p' | head -n 1)
 	case " $(echo $left) " in *" ${ended:-/} "*) ;; *) false ;; esac
 do
 	left=$(for name in $left; do [ "$name" = "$ended" ] || echo "$name"; done)
 done
 elsewhere=$(echo "$refused" | grep . | grep -v "/${directory##*/}/[a-z_0-9]*\.c:[0-9]*:[0-9]*: error: ")
+# A compiler that refuses the flags, or that fails with everything, would have no feature: that is no answer.
+if [ -n "$elsewhere" ] || { [ "$status" != 0 ] && [ -z "$refused" ]; }; then
+	elsewhere=yes
+	check "$@" </dev/null || exit 1
+fi
 for name in $left; do
 	if [ -n "$elsewhere" ]; then
 		check "$@" <"$directory/$name.c" 2>/dev/null || continue

@@ -1,5 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* A script's own C, for the reference module (see script.c). */
+#define SPILE_OWN_HEADERS
+#include <linux/bug.h>
+#include <linux/mutex.h>
+#include <linux/preempt.h>
+#include <linux/sched.h>
+#include <linux/string.h>
 #include "embedded.h"
 
 /* Messages name the script, never this file, whose path differs between builds. */

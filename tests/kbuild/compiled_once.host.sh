@@ -1,21 +1,28 @@
-# Shows: the compile probes of all features take two runs of the compiler: one for nothing at all, and one for all
-# together. A script whose handlers need more stack than MINSTACKSPACE is compiled once: what they need is set in the
-# object. A script whose variables have to leave the stack is compiled again. A wrapper that stands for the compiler (ccache) compiles
-# scripts too.
-# stdout: ^features: 2 runs$
+# Shows: the compile probes of all features take one run of the compiler for all together. A compiler that fails without a word, or
+# refuses the flags, gives no answer. The C of the reference module, which is compiled twice, reads few headers. A script whose
+# handlers need more stack than MINSTACKSPACE is compiled once: what they need is set in the object. A script whose variables have to
+# leave the stack is compiled again. A wrapper that stands for the compiler (ccache) compiles scripts too.
+# stdout: ^features: 1 run$
+# stdout: ^reference: at most 2 MB of C$
 # stdout: ^scripts by the wrapper: 1$
+# stdout: ^mute: status 1, answers 0$
+# stdout: ^refusing: status 1, answers 0$
 # stdout: ^more stack: compiled 1, 1 need
 # stdout: ^variables moved: compiled 2$
 
 mkdir bin
 cat >counts <<'EOF'
 #!/bin/sh
+embedded=
 for word; do
 	[ "$word" != -fsyntax-only ] || echo probed >>"$COUNT"
 	[ "${word##*/}" != script.c ] || echo script >>"$COUNT"
+	[ "${word##*/}" != embedded.c ] || embedded=yes
 done
 name=${0##*/} own=$(dirname "$0")
-PATH=${PATH#"$own:"} exec "$name" "$@"
+PATH=${PATH#"$own:"}
+[ -z "$embedded" ] || "$name" "$@" -E -o - | wc -c >>"$COUNT.embedded"
+exec "$name" "$@"
 EOF
 chmod +x counts
 for compiler in /usr/bin/gcc* /usr/bin/clang*; do
@@ -26,10 +33,27 @@ export COUNT=$PWD/count
 # The first build of a release compiles the runtime.
 wrapped() { SPILE_CACHE_DIR=$PWD/empty PATH=$PWD/bin:$COMPILE_ONCE:$PATH "$SPILE" -r "$RELEASE" -p4 -e "$1" >/dev/null; }
 wrapped 'probe begin { println(1) }' || exit
-echo "features: $(grep -c probed count) runs"
+echo "features: $(grep -c probed count) run"
+largest=$(sort -n count.embedded | tail -n 1)
+[ "$largest" -gt 2000000 ] || largest='at most 2 MB'
+echo "reference: $largest of C"
 rm count
 wrapped 'probe begin { println(2) }' || exit
 echo "scripts by the wrapper: $(grep -c script count)"
+
+mkdir probes
+echo 'int probe;' >probes/one.c
+echo '#!/bin/sh
+exit 1' >mute
+echo '#!/bin/sh
+echo "gcc: error: unrecognized command-line option -mnew" >&2
+exit 1' >refusing
+chmod +x mute refusing
+for compiler in mute refusing; do
+	status=0
+	sh "$ROOT/runtime-c/features.sh" probes "./$compiler" >answers 2>/dev/null || status=$?
+	echo "$compiler: status $status, answers $(grep -c SPILE_HAVE answers)"
+done
 
 cp -r "$CACHE" cache
 export SPILE_CACHE_DIR=$PWD/cache

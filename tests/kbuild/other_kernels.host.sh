@@ -34,6 +34,8 @@ compile() {
 	sh "$ROOT/runtime-c/features.sh" "$ROOT/runtime-c/features" gcc "$@" >"$made/spile_features.h" || return
 	status=0
 	gcc "$@" -O1 -c -o "$made/runtime.o" "$ROOT/runtime-c/runtime.c" >"$made/log" 2>&1 || status=$?
+	# It has headers of its own.
+	gcc "$@" -O1 -c -o "$made/embedded.o" "$ROOT/runtime-c/reference/embedded.c" >>"$made/log" 2>&1 || status=$?
 	# Warnings in the kernel's own headers do not count.
 	grep -E 'runtime-c/.*(error|warning): ' "$made/log" >"$made/complaints" || true
 	# What modules may not use, except for what else a module of spile has.
