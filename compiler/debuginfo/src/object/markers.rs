@@ -47,7 +47,7 @@ pub enum Operand {
         /// Where the argument begins in it.
         first_bit: u8,
     },
-    /// `-8(%rbp)`, `8(%rax,%rbx,4)`, `counter+4(%rip)`
+    /// `-8(%rbp)`, `8(%rax,%rbx,4)`, `counter+4(%rip)`, `counter@GOTOFF(%ebx)`
     Memory {
         /// Added to the address.
         base: Option<u16>,
@@ -59,6 +59,9 @@ pub enum Operand {
         symbol: Option<Address>,
     },
 }
+
+/// After a symbol: its distance from the global offset table.
+const RELATIVE: &str = "@GOTOFF";
 
 /// The kind of note (`_SDT_NOTE_TYPE`).
 const KIND: u32 = 3;
@@ -119,17 +122,22 @@ impl Elf {
             Some(text) => text.split_once('(')?,
             None => (text, ""),
         };
-        let (symbol, displacement) = self.displacement(before)?;
+        // In 32-bit code for any address, relative to the global offset table, which the base register holds.
+        let is_relative = before.contains(RELATIVE);
+        let (symbol, displacement) = self.displacement(&before.replace(RELATIVE, ""))?;
         let mut parts = inner.split(',').map(str::trim);
         let whole = |text: &str| register(text.strip_prefix('%')?).map(|(number, _)| number);
         let base = match parts.next().unwrap_or_default() {
             "" => None,
             // Then the symbol says it all.
             "%rip" => symbol.map(|_| None)?,
+            name if is_relative => whole(name).map(|_| None)?,
             name => Some(whole(name)?),
         };
         let index = match parts.next() {
             None => None,
+            // Either register may be the one that holds the table.
+            Some(_) if is_relative && inner.split(',').count() < 3 => return None,
             Some(name) => Some((whole(name)?, parts.next().map_or(Some(1), |scale| scale.parse().ok())?)),
         };
         Some(Operand::Memory { base, index, displacement, symbol })

@@ -81,7 +81,8 @@ fn context(object: &Rc<Object>, marker: &Marker) -> NamedValues {
     let mut values = NamedValues::new(place);
     for (number, argument) in (1..).zip(&marker.arguments) {
         let value = match argument {
-            Ok(argument) => value(argument).ok_or_else(|| "it is in a register that a probe does not see".to_string()),
+            Ok(argument) => value(argument, object.word() == 4)
+                .ok_or_else(|| "it is in a register that a probe does not see".to_string()),
             Err(text) => Err(format!("the location of an argument is not supported: {text}")),
         };
         values.values.push((format!("arg{number}"), value));
@@ -107,7 +108,8 @@ fn register(number: u16) -> Option<LongExpr> {
     }
 }
 
-fn value(argument: &MarkerArgument) -> Option<LongExpr> {
+/// `narrow`: of a 32-bit program, whose sums of addresses have 32 bits.
+fn value(argument: &MarkerArgument, narrow: bool) -> Option<LongExpr> {
     let bits = argument.size * 8;
     let value = match &argument.operand {
         Operand::Constant(value) => long(*value),
@@ -126,6 +128,9 @@ fn value(argument: &MarkerArgument) -> Option<LongExpr> {
             if let Some((index, scale)) = index {
                 let index = binary(BinaryOp::Multiply, register(*index)?, long((*scale).into()));
                 address = binary(BinaryOp::Add, address, index);
+            }
+            if narrow {
+                address = LongExpr::bits(address, 0, 32, Span::none());
             }
             LongExpr::read_user(address, argument.size, Span::none())
         }
