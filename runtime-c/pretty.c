@@ -99,6 +99,8 @@ static int operand_bytes(unsigned char op)
 		return 8;
 	case SPILE_PRETTY_ENUM:
 		return 10;
+	case SPILE_PRETTY_WHEN:
+		return 12;
 	default:
 		return -1;
 	}
@@ -141,6 +143,14 @@ bool spile_pretty_next(struct spile_pretty_walk *walk, struct spile_pretty_item 
 			item->offset = walk->base + spile_get_u32(item->operands);
 			if (op == SPILE_PRETTY_CHARS)
 				item->length = spile_get_u32(item->operands + 4);
+			if (op == SPILE_PRETTY_WHEN) {
+				size_t values = 8 * spile_get_u16(item->operands + 6);
+
+				item->length = spile_get_u32(item->operands + 8);
+				if (!spile_code_has(&walk->code, values + item->length))
+					return false;
+				walk->code.at += values;
+			}
 			if (op == SPILE_PRETTY_ENUM) {
 				item->length = spile_get_u16(item->operands + 8);
 				if (!spile_code_has(&walk->code, item->length))
@@ -261,6 +271,22 @@ static const char *item_bytes(const struct spile_pretty_item *item, const char *
 	return raw + item->offset;
 }
 
+/* Whether the body of a WHEN is printed. */
+static bool when_holds(const struct spile_pretty_item *item, const char *raw, __u32 raw_bytes)
+{
+	unsigned int size = item->operands[4], count = spile_get_u16(item->operands + 6), i;
+	bool found = false;
+	__u64 value = 0;
+
+	if (size > 8 || item->offset > raw_bytes || raw_bytes - item->offset < size)
+		return false;
+	memcpy(&value, raw + item->offset, size);
+	/* Bounded: by 64 K. */
+	for (i = 0; i < count && !found; i++)
+		found = spile_get_u64(item->operands + 12 + 8 * i) == value;
+	return found != !!item->operands[5];
+}
+
 static bool write_item(struct spile_text *text, const struct spile_pretty_item *item,
 		       const char *raw, __u32 raw_bytes, struct spile_payload *payload)
 {
@@ -309,8 +335,10 @@ bool spile_pretty_render(struct spile_text *text, const unsigned char *descripti
 {
 	struct spile_pretty_walk walk;
 	struct spile_pretty_item item;
-	__u32 object_bytes, raw_bytes;
-	const char *raw;
+	__u32 object_bytes, raw_bytes, string_bytes;
+	const char *raw, *string;
+	/* the body of a WHEN that does not hold */
+	const unsigned char *hidden = NULL, *hidden_end = NULL;
 
 	if (!spile_pretty_begin(&walk, description, description_bytes, &object_bytes) ||
 	    !spile_payload_bytes(payload, &raw, &raw_bytes))
@@ -319,8 +347,22 @@ bool spile_pretty_render(struct spile_text *text, const unsigned char *descripti
 		spile_text_literal(text, "ERROR");
 		return true;	/* no string parts follow */
 	}
-	while (spile_pretty_next(&walk, &item))
-		if (!write_item(text, &item, raw, raw_bytes, payload))
+	while (spile_pretty_next(&walk, &item)) {
+		/* By the place of its operation, which is before the operands. */
+		if (item.operands > hidden && item.operands <= hidden_end) {
+			if (item.op == SPILE_PRETTY_STRING_POINTER &&
+			    !spile_payload_bytes(payload, &string, &string_bytes))
+				return false;
+		} else if (item.op == SPILE_PRETTY_WHEN) {
+			if (item.separator)
+				spile_text_literal(text, ", ");
+			hidden = walk.code.at;
+			hidden_end = hidden;
+			if (!when_holds(&item, raw, raw_bytes))
+				hidden_end += item.length;
+		} else if (!write_item(text, &item, raw, raw_bytes, payload)) {
 			return false;
+		}
+	}
 	return true;
 }

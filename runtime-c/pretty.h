@@ -20,11 +20,11 @@ enum {
 struct spile_pretty_item {
 	unsigned char op;		/* enum spile_pretty_op, never END or REPEAT */
 	bool separator;			/* ", " precedes it: a new element of a REPEAT */
-	unsigned long offset;	/* INTEGER ENUM CHARS STRING_POINTER: from the object's start */
+	unsigned long offset;	/* of a number or text: from the object's start */
 	const unsigned char *operands;	/* after the op byte */
 	/*
 	 * LITERAL: of the text at operands + 2; CHARS: of the array; ENUM: of names, operands + 10;
-	 * STRING_POINTER: of the pointer, 4 or 8
+	 * STRING_POINTER: of the pointer, 4 or 8; WHEN: of the body, whose items follow
 	 */
 	__u32 length;
 };

@@ -679,6 +679,12 @@ enum spile_pretty_op {
 	 * length, name. The first name with the number is printed; without one, as INTEGER
 	 */
 	SPILE_PRETTY_ENUM = 7,
+	/*
+	 * u32 offset, u8 size 1 2 4 8 of an unsigned number, u8 other, u16 count of values, u32 body
+	 * length, u64 values, body without END: printed only if the number has one of the values,
+	 * or with `other` none. Its strings are in the record in any case
+	 */
+	SPILE_PRETTY_WHEN = 8,
 };
 enum spile_pretty_style {
 	SPILE_STYLE_SIGNED = 0, SPILE_STYLE_UNSIGNED = 1, SPILE_STYLE_HEX = 2 /* 0x..., pointers */,

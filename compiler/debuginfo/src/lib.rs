@@ -43,5 +43,5 @@ pub use facts::registers::{RETURN_REGISTER, parameter_register};
 pub use facts::{
     BaseEncoding, Body, Call, FoundMember, FoundVariable, Function, FunctionId, FunctionPattern, InlinedCode,
     InlinedInstance, Label, Location, Member, MemberBits, MemberError, Op, OtherLines, Piece, Statement, Type, TypeId,
-    Unavailable, Variable,
+    Unavailable, Variable, When,
 };

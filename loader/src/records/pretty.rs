@@ -34,7 +34,7 @@ pub fn render(description: &Pretty, payload: &mut Payload<'_>, text: &mut Text) 
         return Ok(());
     };
     let pointer = if description.narrow { 4 } else { 8 };
-    let mut walk = Renderer { raw, payload, text, pointer, elements: 0, separator: false };
+    let mut walk = Renderer { raw, payload, text, pointer, elements: 0, separator: false, hidden: false };
     match walk.ops(&description.ops, 0, 0) {
         Ok(()) | Err(Stop::Bound) => Ok(()),
         Err(Stop::ShortPayload) => Err(ShortPayload),
@@ -51,6 +51,8 @@ struct Renderer<'w, 'p> {
     elements: u32,
     /// The next text starts a new element.
     separator: bool,
+    /// Within something that is not printed.
+    hidden: bool,
 }
 
 impl<'p> Renderer<'_, 'p> {
@@ -58,6 +60,16 @@ impl<'p> Renderer<'_, 'p> {
         ops.iter().try_for_each(|op| match op {
             PrettyOp::Repeat { offset, count, stride, body } => {
                 self.repeat(base.wrapping_add(u64::from(*offset)), *count, *stride, body, depth)
+            }
+            PrettyOp::When { offset, size, values, other, body } => {
+                self.separate();
+                let bytes = self.at(base, *offset, u32::from(*size));
+                let holds = bytes.is_some_and(|bytes| values.contains(&field(bytes, 0, 0).1) != *other);
+                let outer = self.hidden;
+                self.hidden |= !holds;
+                let ended = self.ops(body, base, depth);
+                self.hidden = outer;
+                ended
             }
             op => self.item(op, base),
         })
@@ -85,9 +97,19 @@ impl<'p> Renderer<'_, 'p> {
         self.raw.get(start..start.checked_add(count as usize)?)
     }
 
-    fn item(&mut self, op: &PrettyOp, base: u64) -> Result<(), Stop> {
-        if std::mem::take(&mut self.separator) {
+    fn separate(&mut self) {
+        if std::mem::take(&mut self.separator) && !self.hidden {
             self.text.push(b", ");
+        }
+    }
+
+    fn item(&mut self, op: &PrettyOp, base: u64) -> Result<(), Stop> {
+        self.separate();
+        if self.hidden {
+            if let PrettyOp::StringPointer { .. } = op {
+                self.payload.bytes()?;
+            }
+            return Ok(());
         }
         match op {
             PrettyOp::Literal(literal) => self.text.push(literal),
@@ -123,7 +145,7 @@ impl<'p> Renderer<'_, 'p> {
                 }
             }
             // Visited by ops().
-            PrettyOp::Repeat { .. } => {}
+            PrettyOp::Repeat { .. } | PrettyOp::When { .. } => {}
         }
         Ok(())
     }
@@ -317,6 +339,26 @@ mod tests {
         assert_eq!(shown(vec![outer], &[part(&[0, 1, 2, 3, 4])]), "{1, 2}, {3, 4}");
         let none = PrettyOp::Repeat { offset: 0, count: 0, stride: 1, body: vec![PrettyOp::Unknown] };
         assert_eq!(shown(vec![none, PrettyOp::Unknown], &[part(b"")]), "?");
+    }
+
+    #[test]
+    fn a_part_is_shown_when_a_number_has_a_value() {
+        let raw = part(&[1, 0, 0, 0, 0, 0, 0, 0, 8, 0, 0, 0, 0, 0, 0, 0]);
+        let when = |values: &[u64], other, text: &str| PrettyOp::When {
+            offset: 0,
+            size: 4,
+            values: values.to_vec(),
+            other,
+            body: vec![PrettyOp::Literal(text.into()), PrettyOp::StringPointer { offset: 8 }],
+        };
+        let ops =
+            vec![when(&[0], false, "a"), when(&[2, 1], false, "b"), when(&[0, 1], true, "c"), when(&[], true, "d")];
+        let strings = ["A", "B", "C", "D"].map(|text| part(text.as_bytes()));
+        let payload = [vec![raw], strings.to_vec()].concat();
+        assert_eq!(shown(ops, &payload), r#"b"B"d"D""#);
+        let inner = PrettyOp::When { offset: 0, size: 1, values: vec![1], other: false, body: vec![PrettyOp::Unknown] };
+        let repeat = PrettyOp::Repeat { offset: 0, count: 4, stride: 1, body: vec![inner] };
+        assert_eq!(shown(vec![repeat], &[part(&[1, 0, 0, 1])]), "?, , , ?");
     }
 
     #[test]

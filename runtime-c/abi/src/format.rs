@@ -214,6 +214,19 @@ pub enum PrettyOp {
     },
     /// `?`
     Unknown,
+    /// What is printed only if a number has one of the values, or none of them. Its strings are in the record in any case.
+    When {
+        /// Of the number.
+        offset: u32,
+        /// Its bytes: 1, 2, 4 or 8.
+        size: u8,
+        /// Ascending order is not needed.
+        values: Vec<u64>,
+        /// It has none of them.
+        other: bool,
+        /// The ops.
+        body: Vec<PrettyOp>,
+    },
 }
 
 /// How a number of an object is printed.
@@ -341,6 +354,7 @@ fn strings(ops: &[PrettyOp]) -> u32 {
         sum.saturating_add(match op {
             PrettyOp::StringPointer { .. } => 1,
             PrettyOp::Repeat { count, body, .. } => count.saturating_mul(strings(body)),
+            PrettyOp::When { body, .. } => strings(body),
             _ => 0,
         })
     })
@@ -359,17 +373,22 @@ fn extent(ops: &[PrettyOp]) -> (u64, usize) {
             let all = u64::from(*count).saturating_mul(inner.saturating_add(1));
             (elements.saturating_add(all), nesting.max(depth + 1))
         }
+        PrettyOp::When { body, .. } => {
+            let (inner, depth) = extent(body);
+            (elements.saturating_add(inner), nesting.max(depth))
+        }
         _ => (elements, nesting),
     })
 }
 
 fn only_strings(ops: &[PrettyOp]) -> Vec<PrettyOp> {
-    let kept = ops.iter().filter_map(|op| match op {
-        PrettyOp::StringPointer { .. } => Some(op.clone()),
+    let kept = ops.iter().flat_map(|op| match op {
+        PrettyOp::StringPointer { .. } => vec![op.clone()],
         PrettyOp::Repeat { offset, count, stride, body } if *count > 0 && strings(body) > 0 => {
-            Some(PrettyOp::Repeat { offset: *offset, count: *count, stride: *stride, body: only_strings(body) })
+            vec![PrettyOp::Repeat { offset: *offset, count: *count, stride: *stride, body: only_strings(body) }]
         }
-        _ => None,
+        PrettyOp::When { body, .. } => only_strings(body),
+        _ => Vec::new(),
     });
     kept.collect()
 }
@@ -481,6 +500,20 @@ fn encode_ops(ops: &[PrettyOp], bytes: &mut Vec<u8>) {
                 bytes.extend(inner);
             }
             PrettyOp::Unknown => bytes.push(6),
+            PrettyOp::When { offset, size, values, other, body } => {
+                let mut inner = Vec::new();
+                encode_ops(body, &mut inner);
+                // It is walked as a part of the ops around it, which have an end of their own.
+                inner.pop();
+                let values = values.get(..usize::from(u16::MAX)).unwrap_or(values);
+                bytes.push(8);
+                bytes.extend(offset.to_le_bytes());
+                bytes.extend([*size, u8::from(*other)]);
+                bytes.extend((values.len() as u16).to_le_bytes());
+                bytes.extend((inner.len() as u32).to_le_bytes());
+                values.iter().for_each(|value| bytes.extend(value.to_le_bytes()));
+                bytes.extend(inner);
+            }
         }
     }
     bytes.push(0);
@@ -623,6 +656,17 @@ impl<'b> Reader<'b> {
                     };
                     PrettyOp::Enum { offset, size, first_bit, bits, signed, names: self.names()? }
                 }
+                8 => {
+                    let (offset, size, other) = (self.u32()?, self.u8()?, self.u8()?);
+                    if !matches!(size, 1 | 2 | 4 | 8) || other > 1 {
+                        return Err(FormatError::Unknown(size));
+                    }
+                    let (count, length) = (u16::from_le_bytes(self.chunk()?), self.u32()?);
+                    let values = (0..count).map(|_| Ok(u64::from_le_bytes(self.chunk()?))).collect::<Result<_, _>>()?;
+                    let body = [self.take(length as usize)?, &[0]].concat();
+                    let mut body = Reader { bytes: &body };
+                    PrettyOp::When { offset, size, values, other: other == 1, body: body.ops(depth + 1)? }
+                }
                 other => return Err(FormatError::Unknown(other)),
             });
         }
@@ -656,6 +700,13 @@ mod tests {
                         names: vec![(-1, b"NONE".to_vec()), (i64::MAX, b"ALL".to_vec())],
                     },
                     PrettyOp::Chars { offset: 8, length: 16 },
+                    PrettyOp::When {
+                        offset: 8,
+                        size: 8,
+                        values: vec![0, u64::MAX],
+                        other: true,
+                        body: vec![PrettyOp::Unknown, PrettyOp::Chars { offset: 16, length: 4 }],
+                    },
                     PrettyOp::Unknown,
                 ],
             })),
@@ -686,10 +737,17 @@ mod tests {
             number.clone(),
             repeat(3, vec![number.clone(), text.clone()]),
             repeat(60_000, vec![number.clone()]),
+            PrettyOp::When {
+                offset: 0,
+                size: 1,
+                values: vec![1],
+                other: false,
+                body: vec![number.clone(), text.clone()],
+            },
             PrettyOp::Literal(b"}".to_vec()),
             text.clone(),
         ]);
-        assert_eq!(whole.copied(), object(vec![repeat(3, vec![text.clone()]), text.clone()]));
+        assert_eq!(whole.copied(), object(vec![repeat(3, vec![text.clone()]), text.clone(), text.clone()]));
         // The walk ends within the first repeat.
         let long = object(vec![repeat(300, vec![repeat(300, vec![number])]), text]);
         assert_eq!(long.copied(), long);

@@ -241,6 +241,7 @@ fn bytecode() -> Pairs {
             op(PrettyOp::Enum { offset: 0, size: 1, first_bit: 0, bits: 0, signed: true, names: vec![] }),
         ),
         ("SPILE_PRETTY_UNKNOWN", op(PrettyOp::Unknown)),
+        ("SPILE_PRETTY_WHEN", op(PrettyOp::When { offset: 0, size: 1, values: vec![], other: false, body: vec![] })),
         ("SPILE_STYLE_SIGNED", style(PrettyStyle::Signed)),
         ("SPILE_STYLE_UNSIGNED", style(PrettyStyle::Unsigned)),
         ("SPILE_STYLE_HEX", style(PrettyStyle::Hex)),

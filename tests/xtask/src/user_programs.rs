@@ -52,8 +52,8 @@ const PLAIN: [&str; 2] = ["abuse", "absent"];
 /// What the bench probes.
 pub const HITS: &str = "hits";
 
-/// One in Rust; its debug information, with that of the standard library, is in a file that guests need not have.
-const BANK: &str = "bank";
+/// Those in Rust; their debug information, with that of the standard library, is in a file that guests need not have.
+const RUST: [&str; 2] = ["bank", "ledger"];
 
 /// Where the programs are.
 pub fn directory(root: &Path) -> PathBuf {
@@ -69,7 +69,8 @@ pub fn names() -> impl Iterator<Item = &'static str> {
         .chain(NARROW.map(|(name, _)| name))
         .chain(NARROW_STACKS.map(|(name, _)| name))
         .chain(PLAIN)
-        .chain([NARROW_LINKED, BANK])
+        .chain(RUST)
+        .chain([NARROW_LINKED])
 }
 
 /// Libraries of programs of 32 bits: those of others are found with their programs.
@@ -82,7 +83,7 @@ pub fn build(root: &Path) -> Result<PathBuf> {
     let source = root.join("tests/fixtures/user");
     let hits = root.join("tests/fixtures/hits/hits.c");
     let narrow = ["narrow.c", "narrow_stacks.c", "narrow_library.c", "narrow_linked.c"];
-    let texts = ["user.c", "library.c", "abuse.c", "absent.c", "shapes.cc", "bank.rs"].into_iter().chain(narrow);
+    let texts = ["user.c", "library.c", "abuse.c", "absent.c", "shapes.cc", "bank.rs", "ledger.rs"].into_iter().chain(narrow);
     let texts = texts.map(|name| fs::read(source.join(name)));
     let mut parts =
         texts.chain([fs::read(&hits)]).collect::<Result<Vec<_>, _>>().context("reading tests/fixtures/user")?;
@@ -133,11 +134,11 @@ pub fn build(root: &Path) -> Result<PathBuf> {
         cxx.args(["-g", level, "-Wl,--build-id=sha1", "-o", name]).arg(source.join("shapes.cc"));
         run(cxx.current_dir(&directory))?;
     }
-    let mut rustc = Command::new("rustc");
-    rustc
-        .args(["-g", "-O", "--edition=2021", "-Clink-arg=-Wl,--build-id=sha1", "-o", BANK])
-        .arg(source.join("bank.rs"));
-    run(rustc.current_dir(&directory))?;
+    for name in RUST {
+        let mut rustc = Command::new("rustc");
+        rustc.args(["-g", "-O", "--edition=2021", "-Clink-arg=-Wl,--build-id=sha1", "-o", name]);
+        run(rustc.arg(source.join(format!("{name}.rs"))).current_dir(&directory))?;
+    }
     let split = |name: &str| -> Result<()> {
         let debug = format!("{name}.debug");
         objcopy(&["--only-keep-debug", name, &debug])?;
@@ -145,7 +146,7 @@ pub fn build(root: &Path) -> Result<PathBuf> {
     };
     split("user_split")?;
     split("user32_split")?;
-    split(BANK)?;
+    RUST.into_iter().try_for_each(split)?;
     objcopy(&["--strip-all", "user_stripped"])?;
     fs::write(&stamp, key)?;
     Ok(directory)

@@ -297,7 +297,8 @@ impl Btf {
             // With the flag set, the upper byte is the size of a bit-field.
             let (first, bits) = if head.flag { (place & 0xff_ffff, place >> 24) } else { (place, 0) };
             let bits = (1..=64).contains(&bits).then_some(MemberBits { first: u64::from(first % 8), bits: bits as u8 });
-            members.push(Member { name: self.text(name), type_id: type_id(id)?, offset: u64::from(first / 8), bits });
+            let (name, offset) = (self.text(name), u64::from(first / 8));
+            members.push(Member { name, type_id: type_id(id)?, offset, bits, when: None });
         }
         Some(members)
     }

@@ -11,8 +11,8 @@ use spile_abi::budget::{Budget, USUAL};
 
 use super::Dwarf;
 use super::quick::Quick;
-use super::store::{Die, Entry, EntryError, Unit, constant, flag, number};
-use crate::facts::{BaseEncoding, Extent, MAX_CHAIN, Member, MemberBits, Type, TypeId, TypeTag};
+use super::store::{Die, Entry, EntryError, Unit, constant, die_at, flag, number};
+use crate::facts::{BaseEncoding, Extent, MAX_CHAIN, Member, MemberBits, Type, TypeId, TypeTag, When};
 
 type ByEntry = HashMap<Die, Arc<[Entry]>, Quick>;
 
@@ -182,6 +182,10 @@ impl Dwarf {
         let (unit, children) = self.children(die)?;
         let mut members = Vec::new();
         for entry in children.iter() {
+            if entry.tag() == gimli::DW_TAG_variant_part {
+                self.variants(unit, entry, &mut members)?;
+                continue;
+            }
             let base = entry.tag() == gimli::DW_TAG_inheritance;
             let is_member = entry.tag() == gimli::DW_TAG_member && !is_static(entry);
             // Where a virtual base is only the object says.
@@ -193,9 +197,47 @@ impl Dwarf {
             };
             let name = self.store.name(unit, entry).filter(|name| !name.is_empty());
             let (offset, bits) = self.member_place(unit, entry, type_id)?;
-            members.push(Member { name, type_id, offset, bits });
+            members.push(Member { name, type_id, offset, bits, when: None });
         }
         Ok(members)
+    }
+
+    /// The members of all variants. The one without a value is there where no other one is.
+    fn variants(&self, unit: &Unit, part: &Entry, members: &mut Vec<Member>) -> Result<(), EntryError> {
+        let (offset, size) = match self.store.reference_attr(unit, part, gimli::DW_AT_discr)? {
+            Some(number) => match self.number_at(number)? {
+                Some(found) => found,
+                None => return Ok(()),
+            },
+            None => (0, 0),
+        };
+        let mask = u64::MAX >> (64 - 8 * u32::from(size.clamp(1, 8)));
+        let (_, children) = self.children(die_at(unit, part.offset())?)?;
+        let mut all = Vec::new();
+        let first = members.len();
+        for variant in children.iter().filter(|entry| entry.tag() == gimli::DW_TAG_variant) {
+            let value = variant.attr_value(gimli::DW_AT_discr_value);
+            let values: Vec<u64> = value.iter().filter_map(constant).map(|value| value as u64 & mask).collect();
+            all.extend(&values);
+            let when = When { offset, size, values, other: value.is_none() };
+            for member in self.members(die_at(unit, variant.offset())?)? {
+                members.push(Member { when: Some(Box::new(when.clone())), ..member });
+            }
+        }
+        let others = members.iter_mut().skip(first).filter_map(|member| member.when.as_mut());
+        others.filter(|when| when.other).for_each(|when| when.values.clone_from(&all));
+        Ok(())
+    }
+
+    /// Offset and size of the number by which variants are distinguished; None: one of 16 bytes.
+    fn number_at(&self, member: Die) -> Result<Option<(u64, u8)>, EntryError> {
+        let (unit, entry) = self.store.entry(member)?;
+        let size = match self.type_of(unit, &entry)? {
+            Some(id) => self.integer_type(id.die())?.map_or(0, |(size, _)| size),
+            None => 0,
+        };
+        let size = u8::try_from(size).ok().filter(|size| matches!(size, 1 | 2 | 4 | 8));
+        size.map(|size| Ok((member_location(unit, &entry)?, size))).transpose()
     }
 
     /// A pointer to a member: an offset, or for a function two words (Itanium C++ ABI, 2.3).

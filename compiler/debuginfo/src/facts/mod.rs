@@ -17,7 +17,7 @@ pub use functions::{
 };
 pub(crate) use functions::{CALL_LENGTH, path_fits};
 pub use location::{Location, Op, Piece};
-pub use types::{BaseEncoding, FoundMember, Member, MemberBits, MemberError, Type, TypeId};
+pub use types::{BaseEncoding, FoundMember, Member, MemberBits, MemberError, Type, TypeId, When};
 pub(crate) use types::{Extent, TypeTag};
 pub use variables::{FoundVariable, OtherLines, Unavailable, Variable};
 

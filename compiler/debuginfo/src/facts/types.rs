@@ -118,6 +118,22 @@ pub struct Member {
     pub offset: u64,
     /// None: it is not a bit-field.
     pub bits: Option<MemberBits>,
+    /// None: each object has it.
+    pub when: Option<Box<When>>,
+}
+
+/// Which objects have a member that is a variant, as those of Rust's enumerations with data (DWARF 5, 5.7.10): it depends on
+/// another number of the object.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct When {
+    /// Of that number, from the start of the struct.
+    pub offset: u64,
+    /// Its bytes: 1, 2, 4 or 8; 0: there is none, and each object has the member.
+    pub size: u8,
+    /// The objects in which it has one of these values.
+    pub values: Vec<u64>,
+    /// Instead, those in which it has another one.
+    pub other: bool,
 }
 
 /// A bit-field's place.

@@ -3,7 +3,8 @@
 //! `$x$` and `$x$$`: the description by which an object is printed, derived from its C type.
 //!
 //! One dollar shows the members, nested structs as `{...}` and arrays as `[...]`; two show everything, including every
-//! array element, up to -D STRUCT_DEPTH. The object's bytes are copied when the probe hits and formatted by the loader.
+//! array element, up to -D STRUCT_DEPTH. Of variants, as Rust's enumerations have, the one that the object has is shown, with its
+//! name. The object's bytes are copied when the probe hits and formatted by the loader.
 
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -221,6 +222,11 @@ impl Describer<'_> {
     }
 
     fn members(&mut self, members: &[Member], offset: u64, depth: usize) -> Result<(), Error> {
+        let (variants, members): (Vec<&Member>, Vec<&Member>) =
+            members.iter().partition(|member| member.when.is_some());
+        if members.is_empty() && !variants.is_empty() {
+            return self.variants(&variants, offset, depth);
+        }
         if depth >= self.levels {
             self.text("{...}");
             return Ok(());
@@ -251,7 +257,71 @@ impl Describer<'_> {
                 inner.max(usize::from(member.name.is_some())),
             )?;
         }
+        if !variants.is_empty() {
+            self.text(", <variant>=");
+            self.variants(&variants, offset, depth)?;
+        }
         self.text("}");
+        Ok(())
+    }
+
+    /// The variant that the object has, or `?`.
+    fn variants(&mut self, variants: &[&Member], offset: u64, depth: usize) -> Result<(), Error> {
+        let mut none: Option<PrettyOp> = None;
+        for member in variants {
+            let Some(when) = member.when.as_deref() else { continue };
+            self.affordable(self.budget.bytes(member.name.as_ref().map_or(0, String::len) + 8 * when.values.len()))?;
+            if when.size == 0 {
+                self.variant(member, offset, depth)?;
+                return Ok(());
+            }
+            let outer = std::mem::take(&mut self.ops);
+            self.variant(member, offset, depth)?;
+            let body = std::mem::replace(&mut self.ops, outer);
+            let (at, values) = (offset.wrapping_add(when.offset) as u32, when.values.clone());
+            if let Some(PrettyOp::When { values: known, .. }) = &mut none {
+                known.extend(&values);
+            } else {
+                let (values, body) = (values.clone(), vec![PrettyOp::Unknown]);
+                none = Some(PrettyOp::When { offset: at, size: when.size, values, other: true, body });
+            }
+            self.ops.push(PrettyOp::When { offset: at, size: when.size, values, other: when.other, body });
+        }
+        let is_other = |member: &&Member| member.when.as_ref().is_some_and(|when| when.other);
+        self.ops.extend(none.filter(|_| !variants.iter().any(is_other)));
+        Ok(())
+    }
+
+    /// As its language writes it: `Name`, `Name(1, 2)` where the members have only numbers, or `Name{.a=1}`.
+    fn variant(&mut self, member: &Member, offset: u64, depth: usize) -> Result<(), Error> {
+        self.text(member.name.as_deref().unwrap_or("?"));
+        let offset = offset.wrapping_add(member.offset);
+        let resolved = self.debug.resolve(member.type_id).map_err(|error| debug_error(error, self.span))?;
+        let CType::Struct { members, .. } = resolved.1 else {
+            self.text("(");
+            self.value(member.type_id, offset, None, depth + 1)?;
+            self.text(")");
+            return Ok(());
+        };
+        if members.is_empty() {
+            return Ok(());
+        }
+        let is_number = |name: &str| name.strip_prefix("__").is_some_and(|rest| rest.parse::<u32>().is_ok());
+        if !members.iter().all(|member| member.name.as_deref().is_some_and(is_number)) {
+            return self.members(&members, offset, depth);
+        }
+        if depth >= self.levels {
+            self.text("(...)");
+            return Ok(());
+        }
+        self.text("(");
+        for (index, member) in members.iter().enumerate() {
+            if index > 0 {
+                self.text(", ");
+            }
+            self.value(member.type_id, offset.wrapping_add(member.offset), None, depth + 1)?;
+        }
+        self.text(")");
         Ok(())
     }
 
