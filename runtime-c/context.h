@@ -148,10 +148,17 @@ struct spile_cpu {
 	/* lowest address of this CPU's interrupt stack; 0: not known yet */
 	unsigned long irq_stack;
 
-	/* fault_in.c: registers of the run that may end with SPILE_E_RESTART; NULL: none */
-	unsigned long *restarts;
+	struct spile_restarting *restarting;	/* the run that may; NULL: none */
+};
+
+/* A run that may end with SPILE_E_RESTART (fault_in.c). */
+struct spile_restarting {
+	const unsigned long *regs;
 	unsigned long missing;		/* what it could not read */
 	unsigned long missing_bytes;	/* 0: nothing */
+	/* What cannot be faulted in is an error. */
+	unsigned int hopeless_count;
+	unsigned long hopeless[8];
 };
 
 /*

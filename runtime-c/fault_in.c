@@ -110,21 +110,26 @@ static bool page_in(unsigned long address)
 }
 
 /* Whether it is there now. */
-static bool fault_in(struct spile_site *site, struct missing missing)
+static bool fault_in(struct spile_site *site, unsigned long address, unsigned long bytes)
 {
-	if (!page_in(missing.address) || !page_in(missing.address + missing.bytes - 1))
+	unsigned long last = address + bytes - 1;
+
+	if (last < address)
 		return false;
+	for (;; address = (address & PAGE_MASK) + PAGE_SIZE) {
+		if (!page_in(address))
+			return false;
+		if ((address & PAGE_MASK) == (last & PAGE_MASK))
+			break;
+	}
 	atomic_long_inc(&site->uprobe.faulted_in);
 	return true;
 }
 
-/*
- * Runs the handler once. `missing`: it may end with SPILE_E_RESTART, then that says what it needs;
- * or NULL.
- */
+/* Runs the handler once. `run`: it may end with SPILE_E_RESTART, and has to be repeated; or NULL. */
 static __always_inline bool run_once(struct spile_site *site, unsigned int kind, bool again,
 				     unsigned long slide, unsigned long *regs, char *entry,
-				     struct missing *missing)
+				     struct spile_restarting *run)
 {
 	struct spile_cpu *cpu;
 	bool fine = true;
@@ -132,21 +137,20 @@ static __always_inline bool run_once(struct spile_site *site, unsigned int kind,
 	preempt_disable();
 	cpu = spile_this_cpu();
 	cpu->program_slide = slide;
-	if (missing) {
-		cpu->restarts = regs;
-		cpu->missing_bytes = 0;
+	if (run) {
+		run->missing_bytes = 0;
+		cpu->restarting = run;
 	}
 	/* Sampling has let the hit pass. */
 	if (kind || again)
 		fine = spile_run_hit(site, kind, regs, entry);
 	else
 		spile_run_site(site, regs);
-	if (missing) {
+	if (run) {
 		/* Other hits of this task may have registers at the same address. */
-		cpu->restarts = NULL;
-		*missing = (struct missing){ cpu->missing, cpu->missing_bytes };
+		cpu->restarting = NULL;
 		/* It is not one that its condition turned away, either. */
-		if (unlikely(cpu->missing_bytes))
+		if (unlikely(run->missing_bytes))
 			local_dec(&spile_counts_of(cpu, site)->filtered);
 	}
 	preempt_enable();
@@ -156,16 +160,26 @@ static __always_inline bool run_once(struct spile_site *site, unsigned int kind,
 static bool run_restarting(struct spile_site *site, unsigned int kind, unsigned long slide,
 			   unsigned long *regs, char *entry)
 {
-	struct missing missing;
+	struct spile_restarting run;
+	unsigned long last = 0;
 	unsigned int i;
 
+	/* Not all of it: this is on the way of each hit. */
+	run.regs = regs;
+	run.hopeless_count = 0;
 	for (i = 0; i < MOST_FAULTS; i++) {
-		bool fine = run_once(site, kind, i, slide, regs, entry, &missing);
+		bool fine = run_once(site, kind, i, slide, regs, entry, &run);
 
-		if (likely(!missing.bytes))
+		if (likely(!run.missing_bytes))
 			return fine;
-		if (!fault_in(site, missing))
+		/* The same again: the page is there, but cannot be read (protection keys). */
+		if (run.missing != last && fault_in(site, run.missing, run.missing_bytes)) {
+			last = run.missing;
+			continue;
+		}
+		if (run.hopeless_count == ARRAY_SIZE(run.hopeless))
 			break;
+		run.hopeless[run.hopeless_count++] = run.missing;
 	}
 	/* What is still missing is an error. */
 	return run_once(site, kind, true, slide, regs, entry, NULL);
@@ -184,7 +198,7 @@ bool spile_run_paging(struct spile_site *site, unsigned int kind, unsigned long 
 	for (i = 0; i < MOST_FAULTS; i++) {
 		struct missing missing = look_ahead(site, ahead, slide, regs, entry);
 
-		if (!missing.bytes || !fault_in(site, missing))
+		if (!missing.bytes || !fault_in(site, missing.address, missing.bytes))
 			break;
 	}
 	return run_once(site, kind, false, slide, regs, entry, NULL);

@@ -379,12 +379,17 @@ int spile_memory_string(char *out, unsigned int most, spile_ulong address, bool 
 void spile_restart(struct spile_context *c)
 {
 	struct spile_cpu *cpu = spile_cpu_of(c);
+	struct spile_restarting *run = cpu->restarting;
+	unsigned int i;
 
-	/* An interrupt's run has other registers. */
-	if (!cpu->restarts || c->regs != cpu->restarts || !cpu->user_fault)
+	/* An interrupt's run has other registers. Nothing is at NULL. */
+	if (!run || c->regs != run->regs || c->error || cpu->user_fault < PAGE_SIZE)
 		return;
-	cpu->missing = cpu->user_fault;
-	cpu->missing_bytes = cpu->user_fault_bytes;
+	for (i = 0; i < run->hopeless_count; i++)
+		if (run->hopeless[i] == cpu->user_fault)
+			return;
+	run->missing = cpu->user_fault;
+	run->missing_bytes = cpu->user_fault_bytes;
 	spile_fail(c, SPILE_E_RESTART, 0);
 	/* It does not count as handled; fault_in.c. */
 	c->filtered = 1;

@@ -19,7 +19,7 @@ pub(super) const BUILTINS: &[Builtin] = &[
     builtin!("__loaded_address" "__loaded_address" ("program": Long, "base": Long, "address": Long) -> Long [pure] "where a link-time address of a program or library is in the current process; base: that of the file's first byte; 0: it is not mapped"),
     builtin!("__kernel_readable" "__kernel_readable" ("address": Long, "bytes": Long) -> Long [pure] "whether at most 8 bytes at a kernel address can be read: 1 or 0"),
     builtin!("__vector_register" "__vector_register" ("number": Long) -> Long [pure] "low eight bytes of a vector register of the probed program"),
-    builtin!("__thread_pointer" "__thread_pointer" () -> Long [pure] "address of the current thread's thread-local storage"),
+    builtin!("__thread_pointer" "__thread_pointer" () -> Long [fails pure] "address of the current thread's thread-local storage"),
     builtin!("user_string" "user_string" ("address": Long) -> String [fails pure] "string at a user address; an error if it cannot be read"),
     builtin!("user_string" "user_string2" ("address": Long, "otherwise": String) -> String [pure] "string at a user address, or the second argument if it cannot be read"),
     builtin!("user_string_n" "user_string_n" ("address": Long, "length": Long) -> String [fails pure] "at most that many bytes of the string at a user address"),

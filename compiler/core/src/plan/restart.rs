@@ -102,7 +102,8 @@ impl Path<'_> {
     }
 
     fn reads(&self, instr: &Instr) -> bool {
-        self.called(instr).iter().any(|code| reads(code))
+        // Embedded C may read, too, after effects of its own.
+        self.called(instr).iter().any(|code| reads(code) || any(code, &is_embedded))
     }
 
     fn has_effect(&self, instr: &Instr) -> bool {
@@ -126,6 +127,10 @@ impl Path<'_> {
         }
         found
     }
+}
+
+fn is_embedded(instr: &Instr) -> bool {
+    matches!(instr, Instr::Call { callee: Callee::Embedded(_), .. })
 }
 
 /// No jump repeats code but the end of a loop.
