@@ -18,6 +18,7 @@
 #include <linux/tracepoint.h>
 
 #include "script.h"
+#include "features.h"
 #include "session.h"
 #include "site.h"
 #include "uprobe.h"

@@ -24,12 +24,12 @@
 
 /*
  * Indirect calls check the callee's prototype. Callbacks of tracepoints here take words, not what
- * the event passes, so the kernel would stop at the first hit.
+ * the event passes, so the kernel would stop at the first hit, or warn at each (CFI_PERMISSIVE),
+ * under whatever lock the event has.
  */
 static inline bool spile_prototypes_are_checked(void)
 {
-	return (IS_ENABLED(CONFIG_CFI_CLANG) || IS_ENABLED(CONFIG_CFI)) &&
-	       !IS_ENABLED(CONFIG_CFI_PERMISSIVE);
+	return IS_ENABLED(CONFIG_CFI_CLANG) || IS_ENABLED(CONFIG_CFI);
 }
 
 /*

@@ -17,6 +17,7 @@
 #include <linux/tracepoint.h>
 
 #include "script.h"
+#include "features.h"
 #include "owner.h"
 #include "session.h"
 #include "site.h"

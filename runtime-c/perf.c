@@ -12,6 +12,7 @@
 #include "context.h"
 #include "cpu_events.h"
 #include "family.h"
+#include "session.h"
 #include "site.h"
 
 static void handle_overflow(struct perf_event *event, struct perf_sample_data *data,
@@ -121,6 +122,17 @@ spile_long spile_fn___perf_counter(struct spile_context *c, spile_long probe)
 	return count;
 }
 
+static bool report_device(const struct spile_site *site, int error)
+{
+	if (error != -EOPNOTSUPP || !is_counter(site))
+		return false;
+	spile_session_emit(
+		SPILE_RECORD_WARN,
+		"probe %s: refused: the counter is of a device, and reading it at a hit would wait for locks of its driver; it reads as 0",
+		site->probe->point);
+	return true;
+}
+
 const struct spile_family spile_perf_family = {
 	.kind = SPILE_PROBE_PERF,
 	.type = "perf",
@@ -130,5 +142,6 @@ const struct spile_family spile_perf_family = {
 	.create_event = create_overflow_event,
 	.by = SPILE_BY_PERF,
 	.arm = arm_events,
+	.reports = report_device,
 	.disarm = disarm_events,
 };

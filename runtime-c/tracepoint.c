@@ -17,6 +17,7 @@
 #include "module_notifier.h"
 #include "owner.h"
 #include "run.h"
+#include "session.h"
 #include "site.h"
 
 enum { MOST_ARGUMENTS = 12 };	/* the same as in the compiler (probe/tracepoint.rs) */
@@ -146,12 +147,24 @@ static void turn_tracepoint(struct spile_site *site, bool on)
 		WRITE_ONCE(site->off, true);
 }
 
+static bool report_prototypes(const struct spile_site *site, int error)
+{
+	if (error != -EOPNOTSUPP)
+		return false;
+	spile_session_emit(
+		SPILE_RECORD_WARN,
+		"probe %s: refused: this kernel checks the prototypes of callbacks (CONFIG_CFI)",
+		site->probe->point);
+	return true;
+}
+
 const struct spile_family spile_tracepoint_family = {
 	.kind = SPILE_PROBE_TRACEPOINT,
 	.type = "kernel_trace",
 	.may_be_sampled = true,
 	.by = SPILE_BY_TRACEPOINT,
 	.arm = arm_tracepoint,
+	.reports = report_prototypes,
 	.disarm = disarm_tracepoints,
 	.turn = turn_tracepoint,
 };

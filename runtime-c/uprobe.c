@@ -158,6 +158,9 @@ static unsigned long narrow_thread_pointer(void)
 	unsigned int selector, number;
 
 	savesegment(gs, selector);
+	/* One of the LDT (modify_ldt()) is none of them. */
+	if (selector & SEGMENT_TI_MASK)
+		return 0;
 	number = (selector >> 3) - GDT_ENTRY_TLS_MIN;
 	if (number >= GDT_ENTRY_TLS_ENTRIES)
 		return 0;
@@ -167,7 +170,12 @@ static unsigned long narrow_thread_pointer(void)
 /* The kernel does not change the register while it runs for the task. */
 spile_long spile_fn___thread_pointer(struct spile_context *c)
 {
-	if (!user_64bit_mode(task_pt_regs(current)))
-		return narrow_thread_pointer();
+	if (!user_64bit_mode(task_pt_regs(current))) {
+		unsigned long pointer = narrow_thread_pointer();
+
+		if (!pointer)
+			spile_fail(c, SPILE_E_READ_FAULT, 0);
+		return pointer;
+	}
 	return x86_fsbase_read_cpu();
 }

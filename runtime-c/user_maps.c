@@ -3,6 +3,7 @@
  * Mappings of the current task, read without locks.
  */
 #include <linux/dcache.h>
+#include <linux/elf.h>
 #include <linux/fs.h>
 #include <linux/kdev_t.h>
 #include <linux/mm.h>
@@ -15,6 +16,7 @@
 #include <linux/uaccess.h>
 #ifdef CONFIG_X86_64
 #include <asm/page.h>
+#include <asm/vdso.h>
 #endif
 
 #include "features.h"
@@ -188,11 +190,13 @@ static bool is_vdso(const struct mm_struct *mm, unsigned long start)
 #endif
 }
 
-/* Of 32-bit addresses. */
-static bool is_narrow_process(void)
+/* By its ELF class: a process that was restored may have another one than exec gives it. */
+static bool has_narrow_vdso(const struct mm_struct *mm)
 {
 #ifdef CONFIG_X86_64
-	return test_thread_flag(TIF_ADDR32);
+	const struct vdso_image *image = READ_ONCE(mm->context.vdso_image);
+
+	return image && ((const u8 *)image->data)[EI_CLASS] == ELFCLASS32;
 #else
 	return false;
 #endif
@@ -220,7 +224,7 @@ static bool read_area(const struct mm_struct *mm, const struct vm_area_struct *a
 	if (is_vdso(mm, mapping->start)) {
 		mapping->kind = SPILE_MAPPING_VDSO;
 		mapping->offset = 0;
-		if (is_narrow_process()) {
+		if (has_narrow_vdso(mm)) {
 			mapping->kind = SPILE_MAPPING_VDSO_NARROW;
 			mapping->key.generation = 1;
 		}

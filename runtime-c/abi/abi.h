@@ -680,7 +680,7 @@ enum spile_pretty_op {
 	 */
 	SPILE_PRETTY_ENUM = 7,
 	/*
-	 * u32 offset, u8 size 1 2 4 8 of an unsigned number, u8 other, u16 count of values, u32 body
+	 * u32 offset, u8 size 1 2 4 8 of an unsigned number, u8 other, u16 values, u32 body
 	 * length, u64 values, body without END: printed only if the number has one of the values,
 	 * or with `other` none. Its strings are in the record in any case
 	 */

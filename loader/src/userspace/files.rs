@@ -95,7 +95,9 @@ impl<'d> Files<'d> {
 
 fn find(file: &device::File, open: usize) -> Option<StackFile> {
     if file.inode == 0 && file.device == 0 {
-        return Some(StackFile { shown: PathBuf::from("[vdso]"), is_vdso: true, path: None, file: None });
+        // That of 32-bit processes (generation 1, runtime-c/user_maps.h) is another one than this process has.
+        let is_vdso = file.generation == 0;
+        return Some(StackFile { shown: PathBuf::from("[vdso]"), is_vdso, path: None, file: None });
     }
     let found = locate::find(file)?;
     let path = found.stays.then(|| found.shown.clone());

@@ -6,6 +6,7 @@
 use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 use crate::host::search;
@@ -81,8 +82,16 @@ fn mapped_by(path: &Path, system: &[PathBuf]) -> Vec<PathBuf> {
 
 /// Whether it is a file with code of 32 bits (`narrow`), or of 64: programs of both kinds search directories that have both.
 fn is_for(path: &Path, narrow: bool) -> bool {
-    let file = || locate::open(path).map(Image::of);
-    path.is_file() && file().and_then(|image| image.with(|elf| elf.is_narrow())) == Some(narrow)
+    // Of its header: the magic number and class; and the machine (elf(5)).
+    const CLASS: usize = 4;
+    const MACHINE: std::ops::Range<usize> = 18..20;
+    let mut head = [0; 20];
+    let mut is_read = || locate::open(path).is_some_and(|file| file.read_exact_at(&mut head, 0).is_ok());
+    if !path.is_file() || !is_read() || !head.starts_with(b"\x7fELF") {
+        return false;
+    }
+    let (class, machine) = if narrow { (1, 3u16) } else { (2, 62u16) };
+    head.get(CLASS) == Some(&class) && head.get(MACHINE) == Some(&machine.to_le_bytes()[..])
 }
 
 fn directories() -> Vec<PathBuf> {

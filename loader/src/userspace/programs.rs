@@ -84,7 +84,10 @@ impl<'f> Programs<'f> {
         let files = self.files;
         let Some(program) = self.program(id) else {
             return FrameName {
-                file: files.device().file(id).map(|file| shown(&file)),
+                file: files.device().file(id).map(|file| match (file.inode, file.device) {
+                    (0, 0) => b"[vdso]".to_vec(),
+                    _ => shown(&file),
+                }),
                 offset,
                 ..FrameName::default()
             };

@@ -5,7 +5,7 @@
 //! A stub jumps through a word of the global offset table. Which function the word is for, its relocation says; which stub uses
 //! it, the jump's operand.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use iced_x86::{Decoder, DecoderOptions, Instruction, Mnemonic, OpKind, Register};
 use object::{Object, ObjectSection as _, ObjectSymbol as _, ObjectSymbolTable as _, RelocationTarget};
@@ -25,6 +25,9 @@ const LANDINGS: [&[u8]; 2] = [&[0xf3, 0x0f, 0x1e, 0xfa], &[0xf3, 0x0f, 0x1e, 0xf
 
 /// Stubs of one file that are looked at.
 const MOST: u64 = 1 << 20;
+/// Bytes of the names of all words that the dynamic linker fills, and for each of these.
+const MOST_NAMES: usize = 64 << 20;
+const SLOT: usize = 16;
 
 impl Elf {
     /// Names of imported functions, and where the stub of each begins; sorted by name.
@@ -56,6 +59,9 @@ pub(super) enum Code {
 pub(super) fn stubs_of<'d>(elf: &impl Object<'d>, code: Code) -> Vec<(String, u64)> {
     let slots = import_slots(elf);
     let mut stubs: Vec<(String, u64)> = Vec::new();
+    let mut known = HashSet::new();
+    // Of all sections together: any number of them may have these names.
+    let mut left = MOST;
     for section in elf.sections() {
         let Ok(name) = section.name() else { continue };
         if !SECTIONS.contains(&name) {
@@ -64,13 +70,15 @@ pub(super) fn stubs_of<'d>(elf: &impl Object<'d>, code: Code) -> Vec<(String, u6
         let Ok(bytes) = section.data() else { continue };
         let is_short = name == ".plt.got" && !LANDINGS.iter().any(|landing| bytes.starts_with(landing));
         let step = if is_short { SHORT_STUB } else { STUB };
-        for at in (0..(bytes.len() as u64).min(MOST)).step_by(step as usize) {
+        let most = (bytes.len() as u64).min(left);
+        left -= most;
+        for at in (0..most).step_by(step as usize) {
             let stub = usize::try_from(at).ok().and_then(|at| bytes.get(at..)).unwrap_or_default();
             let stub = stub.get(..stub.len().min(step as usize)).unwrap_or_default();
             let Some(address) = section.address().checked_add(at) else { break };
             if let Some(name) = jumps_through(stub, address, code).and_then(|slot| slots.get(&slot))
                 // Beside .plt.sec the stubs in .plt only call the linker.
-                && !stubs.iter().any(|(known, _)| known == name)
+                && known.insert(name.as_str())
             {
                 stubs.push((name.clone(), address));
             }
@@ -83,12 +91,16 @@ pub(super) fn stubs_of<'d>(elf: &impl Object<'d>, code: Code) -> Vec<(String, u6
 fn import_slots<'d>(elf: &impl Object<'d>) -> HashMap<u64, String> {
     let table = elf.dynamic_symbol_table();
     let relocations = elf.dynamic_relocations().into_iter().flatten();
-    let named = relocations.filter_map(|(at, relocation)| {
-        let RelocationTarget::Symbol(index) = relocation.target() else { return None };
-        let symbol = table.as_ref()?.symbol_by_index(index).ok()?;
-        Some((at, symbol.name().ok()?.to_string()))
+    // All may have the same long name.
+    let mut left = MOST_NAMES;
+    let named = relocations.map_while(|(at, relocation)| {
+        let RelocationTarget::Symbol(index) = relocation.target() else { return Some(None) };
+        let symbol = table.as_ref().and_then(|table| table.symbol_by_index(index).ok());
+        let Some(name) = symbol.and_then(|symbol| symbol.name().ok()) else { return Some(None) };
+        left = left.checked_sub(name.len() + SLOT)?;
+        Some(Some((at, name.to_string())))
     });
-    named.collect()
+    named.flatten().collect()
 }
 
 /// The word that the stub's first jump takes its target from.

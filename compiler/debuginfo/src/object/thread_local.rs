@@ -118,7 +118,9 @@ fn word_of<'d>(elf: &impl Object<'d>, (number, distance): Kinds) -> Word {
 
 /// The word of four bytes at a link-time address.
 fn word_at<'d>(elf: &impl Object<'d>, at: u64) -> Option<i64> {
-    let word = elf.sections().find_map(|section| section.data_range(at, 4).ok().flatten())?;
+    // Those that are not loaded have the address 0.
+    let mut loaded = elf.sections().filter(|section| section.address() != 0);
+    let word = loaded.find_map(|section| section.data_range(at, 4).ok().flatten())?;
     Some(i32::from_le_bytes(word.try_into().ok()?).into())
 }
 
