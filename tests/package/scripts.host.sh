@@ -3,6 +3,7 @@
 # limit: 100
 # stdout: ^installed: enable restart$
 # stdout: ^upgraded: try-restart$
+# stdout: ^upgraded, enabled: restart$
 # stdout: ^in the initramfs: try-restart update-initramfs$
 # stdout: ^removed: disable stop -d update-initramfs$
 # stdout: ^left: etc etc/beat_counter.conf lib lib/modules lib/modules/1 log run$
@@ -13,7 +14,7 @@
 "$SPILE" package beat_counter beat_counter.ko >/dev/null
 dpkg-deb -e spile-beat-counter_*_amd64.deb control
 mkdir bin
-printf '#!/bin/sh\ncase $1 in daemon-reload) ;; *) echo "$1" >>"%s/log" ;; esac\n' "$PWD" >bin/systemctl
+printf '#!/bin/sh\ncd "%s"\ncase $1 in daemon-reload) ;; -q) [ -e enabled ] ;; *) echo "$1" >>log ;; esac\n' "$PWD" >bin/systemctl
 printf '#!/bin/sh\n[ "$1" = -d ] && echo "$1" >>"%s/log"\n:\n' "$PWD" >bin/spilerun
 printf '#!/bin/sh\necho "${0##*/}" >>"%s/log"\n' "$PWD" >bin/update-initramfs
 chmod +x bin/*
@@ -33,6 +34,9 @@ run() {
 : >root/etc/beat_counter.conf
 echo "installed: $(run control/postinst configure)"
 echo "upgraded: $(run control/prerm upgrade 2)$(run control/postinst configure 1)"
+: >enabled
+echo "upgraded, enabled: $(run control/postinst configure 1)"
+rm enabled
 echo 'EARLY=yes' >root/etc/beat_counter.conf
 echo "in the initramfs: $(run control/postinst configure 1)"
 : >root/lib/modules/1/spile/beat_counter.ko

@@ -203,8 +203,8 @@ fn workaround(arguments: &Arguments, files: &[File], conf: String) -> Result<Pac
 }
 
 /// If the service does not start, report it but do not fail: the package manager would undo more than this. It is enabled
-/// when the package is installed, and not again by an upgrade: it may have been disabled because it did harm. Package managers
-/// do not tell a first installation from one after a removal, so a file does.
+/// when the package is installed, and not again by an upgrade: it may have been disabled because it did harm. dpkg does not
+/// tell a first installation from one after a removal, so a file does; upgrades from packages without it enable the service.
 pub(crate) fn scripts(name: &str, enable: bool) -> Scripts {
     let unit = format!("spile@{name}.service");
     let reload = "[ ! -d /run/systemd/system ] || systemctl daemon-reload || :\n";
@@ -214,6 +214,7 @@ pub(crate) fn scripts(name: &str, enable: bool) -> Scripts {
     if enable {
         installed.push_str(&format!(
             "how=try-restart\n\
+             ! systemctl -q is-enabled {unit} 2>/dev/null || how=restart\n\
              if [ ! -e {mark} ]; then\n\
              \thow=restart\n\
              \tmkdir -p /var/lib/spile && : >{mark} || :\n\

@@ -124,7 +124,8 @@ impl Lock {
 #[derive(Debug)]
 pub struct NameLock {
     byte: i64,
-    _file: Option<fs::File>,
+    /// `None`: there is no lock file, so others may have it, too.
+    file: Option<fs::File>,
 }
 
 /// Bytes of names begin behind all those of users' memory (`crowd::Share`).
@@ -134,10 +135,11 @@ impl NameLock {
     /// `None`: another loader has it. Where there is no lock file, nobody is kept out.
     pub fn take(name: &str) -> Option<NameLock> {
         let byte = NAMES + i64::from(hash(name));
-        let file = open_lock();
-        match file.as_ref().map(|file| byte_lock::lock(file, byte)) {
-            Some(Err(errno)) if byte_lock::is_taken(errno) => None,
-            _ => Some(NameLock { byte, _file: file }),
+        let Some(file) = open_lock() else { return Some(NameLock { byte, file: None }) };
+        match byte_lock::lock(&file, byte) {
+            Ok(()) => Some(NameLock { byte, file: Some(file) }),
+            Err(errno) if byte_lock::is_taken(errno) => None,
+            Err(_) => Some(NameLock { byte, file: None }),
         }
     }
 
@@ -412,11 +414,16 @@ pub fn is_ours(name: &str) -> bool {
 /// stays, and is reported with `verbose`. What another one removes is left to it.
 pub fn remove_leftovers(held: Option<&NameLock>, verbose: bool) -> Vec<String> {
     let lines = candidates().into_iter().filter_map(|name| {
-        let _lock = match held.is_some_and(|held| held.is_of(&name)) {
-            true => None,
-            false => Some(NameLock::take(&name)?),
+        let taken;
+        let lock = match held.filter(|held| held.is_of(&name)) {
+            Some(held) => held,
+            None => {
+                taken = NameLock::take(&name)?;
+                &taken
+            }
         };
-        if !matches!(find_use(&name), Ok(Use::Leftover)) {
+        // Without a lock file it may be one that has just been loaded.
+        if lock.file.is_none() || !matches!(find_use(&name), Ok(Use::Leftover)) {
             return None;
         }
         match remove(&name) {
@@ -458,15 +465,20 @@ pub fn remove_leftover(name: &str, own: Option<u32>) -> Result<Vec<String>, Erro
         return Ok(remove_leftovers(None, true));
     }
     let name = name.strip_suffix(".ko").unwrap_or(name);
-    let mut found = false;
+    let mut found = None;
     loop {
         // An apparent leftover may have just been loaded by another spilerun.
         let lock = NameLock::wait(name);
         if !candidates().iter().any(|candidate| candidate == name) {
             // It may have been removed by another spilerun that waited, too.
-            return if found { Ok(Vec::new()) } else { Err(Error::NotLoaded { name: name.to_string() }) };
+            return if found.is_some() { Ok(Vec::new()) } else { Err(Error::NotLoaded { name: name.to_string() }) };
         }
         let Some(lock) = lock else { return Err(Error::Locked) };
+        // The next one of this name is not meant.
+        if found.is_some_and(|loaded| is_another(name, loaded)) {
+            return Ok(Vec::new());
+        }
+        let loaded = Device::look(name)?.owner()?.loaded;
         match find_use(name)? {
             Use::Loader => return Err(Error::InUse { name: name.to_string() }),
             Use::Leftover => return remove(name).map(|()| Vec::new()),
@@ -487,7 +499,7 @@ pub fn remove_leftover(name: &str, own: Option<u32>) -> Result<Vec<String>, Erro
                 }
             }
         }
-        found = true;
+        found = Some(loaded);
         // Others may load theirs meanwhile.
         drop(lock);
         std::thread::sleep(IDLE_PAUSE);

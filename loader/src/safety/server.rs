@@ -180,8 +180,8 @@ impl Server {
         }
         self.name = Some(name.clone());
         match self.open(&name) {
-            Ok(device) => {
-                self.loaded = device.owner().ok().map(|owner| owner.loaded);
+            Ok((device, loaded)) => {
+                self.loaded = Some(loaded);
                 Ok((device, ownership))
             }
             Err(error) => {
@@ -242,15 +242,15 @@ impl Server {
         self.caller.map_or(Ok(()), |caller| (self.may_start)(&caller, name))
     }
 
-    /// The device of the module that was just loaded, if it belongs to the caller.
-    fn open(&self, name: &str) -> Result<Device, Error> {
+    /// The device of the module that was just loaded, if it belongs to the caller, and when it was loaded.
+    fn open(&self, name: &str) -> Result<(Device, u64), Error> {
         let device = Device::open(name)?;
-        let Some(caller) = self.caller else { return Ok(device) };
-        if device.owner()?.uid != caller.uid() {
+        let owner = device.owner()?;
+        if self.caller.is_some_and(|caller| owner.uid != caller.uid()) {
             let what = "it does not say whose it is".to_string();
             return Err(Error::Strange { name: name.to_string(), what });
         }
-        Ok(device)
+        Ok((device, owner.loaded))
     }
 
     fn forget(&mut self) {
@@ -283,12 +283,13 @@ impl Server {
         // Checked before its device is opened.
         self.require_own(name)?;
         let device = load::attach(name)?;
-        if self.caller.is_some_and(|caller| device.owner().is_ok_and(|owner| owner.uid != caller.uid())) {
+        let owner = device.owner()?;
+        if self.caller.is_some_and(|caller| owner.uid != caller.uid()) {
             return Err(Error::NotLoaded { name: name.to_string() });
         }
         self.guard.as_ref().map_or(Ok(()), |guard| guard.loading(name))?;
         self.name = Some(name.to_string());
-        self.loaded = device.owner().ok().map(|owner| owner.loaded);
+        self.loaded = Some(owner.loaded);
         Ok(device)
     }
 

@@ -167,22 +167,27 @@ fn finish(name: &str, options: &[OsString]) -> Result<(), Error> {
     let begun = Instant::now();
     match command.spawn() {
         Ok(mut child) => {
-            let status = loop {
+            loop {
                 match child.try_wait() {
                     Ok(None) if begun.elapsed() > FINISH => {
                         lost(&format!("it could not be written in {} s", FINISH.as_secs()));
                         let _ = child.kill();
-                        break child.wait();
+                        let _ = child.wait();
+                        break;
                     }
                     Ok(None) => std::thread::sleep(Duration::from_millis(20)),
-                    Ok(Some(status)) => break Ok(status),
-                    Err(error) => break Err(error),
+                    // An error of the script loses nothing. Of others it has printed the reason.
+                    Ok(Some(status)) => {
+                        if ![Some(Exit::Success as i32), Some(Exit::Failed as i32)].contains(&status.code()) {
+                            lost(&format!("its loader ended with {status}"));
+                        }
+                        break;
+                    }
+                    Err(error) => {
+                        lost(&error.to_string());
+                        break;
+                    }
                 }
-            };
-            // It has printed the reason. An error of the script loses nothing.
-            let code = status.ok().and_then(|status| status.code()).unwrap_or(0);
-            if ![Exit::Success as i32, Exit::Failed as i32].contains(&code) {
-                lost(&format!("its loader ended with status {code}"));
             }
         }
         Err(error) => lost(&error.to_string()),

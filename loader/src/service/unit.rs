@@ -7,6 +7,7 @@ use std::process::Command;
 
 use super::{Service, Step};
 use crate::error::{Error, Exit};
+use crate::host::kernel::is_module_name;
 use crate::host::stderr;
 use crate::module::load;
 
@@ -102,10 +103,14 @@ impl Service {
     /// After the unit has ended: systemd has killed a loader that did not end in time when it was stopped, and its session
     /// ends too. After a crash the session stays for the next start.
     pub(super) fn stopped(&self, name: &str) -> Result<Step, Error> {
-        if std::env::var_os("SERVICE_RESULT").is_some_and(|result| result == "timeout") {
-            load::remove_leftover(name, None)?;
+        let is_killed = std::env::var_os("SERVICE_RESULT").is_some_and(|result| result == "timeout");
+        match is_killed && is_module_name(name) {
+            true => match load::remove_leftover(name, None) {
+                Ok(_) | Err(Error::NotLoaded { .. }) => Ok(Step::Done(Exit::Success)),
+                Err(error) => Err(error),
+            },
+            false => Ok(Step::Done(Exit::Success)),
         }
-        Ok(Step::Done(Exit::Success))
     }
 
     pub(super) fn disable(&self, name: &str) -> Result<Step, Error> {
