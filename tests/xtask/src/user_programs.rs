@@ -83,7 +83,8 @@ pub fn build(root: &Path) -> Result<PathBuf> {
     let source = root.join("tests/fixtures/user");
     let hits = root.join("tests/fixtures/hits/hits.c");
     let narrow = ["narrow.c", "narrow_stacks.c", "narrow_library.c", "narrow_linked.c"];
-    let texts = ["user.c", "library.c", "abuse.c", "absent.c", "shapes.cc", "bank.rs", "ledger.rs"].into_iter().chain(narrow);
+    let texts =
+        ["user.c", "library.c", "abuse.c", "absent.c", "shapes.cc", "bank.rs", "ledger.rs"].into_iter().chain(narrow);
     let texts = texts.map(|name| fs::read(source.join(name)));
     let mut parts =
         texts.chain([fs::read(&hits)]).collect::<Result<Vec<_>, _>>().context("reading tests/fixtures/user")?;

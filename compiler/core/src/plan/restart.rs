@@ -319,6 +319,13 @@ mod tests {
         assert!(restarts(vec![read(), string(Some(LocationId(0))), record(Vec::new())]));
         assert!(!restarts(vec![count(), read()]));
         assert!(!restarts(vec![record(Vec::new()), read()]));
+        let quoted = Instr::Call {
+            callee: Callee::Builtin("kernel_or_user_string_quoted"),
+            arguments: vec![Argument::Long(Value::Register(112))],
+            outcome: Outcome::Text(BufferId(0), TextId(0)),
+            location: None,
+        };
+        assert!(!restarts(vec![read(), count(), quoted]));
         let map = MapRef { id: GlobalId(0), symbol: "global_a".into(), counted: false, striped: false };
         let on_map = |op| Instr::Map { map: map.clone(), keys: Vec::new(), op, location: None };
         assert!(restarts(vec![on_map(MapOp::Long(LongId(1))), read()]));
@@ -358,6 +365,13 @@ mod tests {
         assert!(restarts(vec![call("computes"), read(), call("counts")]));
         assert!(!restarts(vec![call("outer"), read()]));
         assert!(!restarts(vec![call("reads")]));
+        let embedded = Instr::Call {
+            callee: Callee::Embedded("f".into()),
+            arguments: Vec::new(),
+            outcome: Outcome::None,
+            location: None,
+        };
+        assert!(!restarts(vec![read(), embedded]));
     }
 
     #[test]

@@ -171,8 +171,8 @@ fn limit_with(limit: u64, asked: impl Fn(&str) -> Option<u64>) -> u64 {
     limit * times + SPANS * asked(SECONDS).unwrap_or(0)
 }
 
-/// Tests, or their directories, that read addresses of programs: they run with random ones, as on any machine. Without them 5.10 has
-/// no place for the instruction of a 32-bit program that it steps over: the stack is where it looks for one.
+/// Tests, or their directories, that read addresses of programs: they run with random ones, as on any machine. On 5.10
+/// a 32-bit program stays at its first probe without them: as it seems, the kernel finds no page for the instruction that it steps over.
 const RANDOM_ADDRESSES: [&str; 3] = ["builtin/ustack/program_32bit", "builtin/ustack/while_mapping", "probe/process/"];
 
 fn has_random_addresses(name: &str) -> bool {
