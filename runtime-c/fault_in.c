@@ -161,7 +161,7 @@ static bool run_restarting(struct spile_site *site, unsigned int kind, unsigned 
 			   unsigned long *regs, char *entry)
 {
 	struct spile_restarting run;
-	unsigned long last = 0;
+	unsigned long last = 0, last_bytes = 0;
 	unsigned int i;
 
 	/* Not all of it: this is on the way of each hit. */
@@ -173,8 +173,10 @@ static bool run_restarting(struct spile_site *site, unsigned int kind, unsigned 
 		if (likely(!run.missing_bytes))
 			return fine;
 		/* The same again: the page is there, but cannot be read (protection keys). */
-		if (run.missing != last && fault_in(site, run.missing, run.missing_bytes)) {
+		if ((run.missing != last || run.missing_bytes > last_bytes) &&
+		    fault_in(site, run.missing, run.missing_bytes)) {
 			last = run.missing;
+			last_bytes = run.missing_bytes;
 			continue;
 		}
 		if (run.hopeless_count == ARRAY_SIZE(run.hopeless))

@@ -3,7 +3,8 @@
 # limit: 100
 # stdout: ^installed: enable restart$
 # stdout: ^upgraded: try-restart$
-# stdout: ^upgraded, enabled: restart$
+# stdout: ^upgraded, stopped: try-restart$
+# stdout: ^upgraded, failed: restart$
 # stdout: ^in the initramfs: try-restart update-initramfs$
 # stdout: ^removed: disable stop -d update-initramfs$
 # stdout: ^left: etc etc/beat_counter.conf lib lib/modules lib/modules/1 log run$
@@ -14,7 +15,7 @@
 "$SPILE" package beat_counter beat_counter.ko >/dev/null
 dpkg-deb -e spile-beat-counter_*_amd64.deb control
 mkdir bin
-printf '#!/bin/sh\ncd "%s"\ncase $1 in daemon-reload) ;; -q) [ -e enabled ] ;; *) echo "$1" >>log ;; esac\n' "$PWD" >bin/systemctl
+printf '#!/bin/sh\ncd "%s"\ncase $1 in daemon-reload) ;; -q) [ -e "$2" ] ;; *) echo "$1" >>log ;; esac\n' "$PWD" >bin/systemctl
 printf '#!/bin/sh\n[ "$1" = -d ] && echo "$1" >>"%s/log"\n:\n' "$PWD" >bin/spilerun
 printf '#!/bin/sh\necho "${0##*/}" >>"%s/log"\n' "$PWD" >bin/update-initramfs
 chmod +x bin/*
@@ -34,9 +35,11 @@ run() {
 : >root/etc/beat_counter.conf
 echo "installed: $(run control/postinst configure)"
 echo "upgraded: $(run control/prerm upgrade 2)$(run control/postinst configure 1)"
-: >enabled
-echo "upgraded, enabled: $(run control/postinst configure 1)"
-rm enabled
+: >is-enabled
+echo "upgraded, stopped: $(run control/postinst configure 1)"
+: >is-failed
+echo "upgraded, failed: $(run control/postinst configure 1)"
+rm is-enabled is-failed
 echo 'EARLY=yes' >root/etc/beat_counter.conf
 echo "in the initramfs: $(run control/postinst configure 1)"
 : >root/lib/modules/1/spile/beat_counter.ko

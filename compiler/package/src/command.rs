@@ -214,7 +214,7 @@ pub(crate) fn scripts(name: &str, enable: bool) -> Scripts {
     if enable {
         installed.push_str(&format!(
             "how=try-restart\n\
-             ! systemctl -q is-enabled {unit} 2>/dev/null || how=restart\n\
+             ! systemctl -q is-failed {unit} || ! systemctl -q is-enabled {unit} || how=restart\n\
              if [ ! -e {mark} ]; then\n\
              \thow=restart\n\
              \tmkdir -p /var/lib/spile && : >{mark} || :\n\

@@ -39,8 +39,6 @@ const TOOLS: &[(&str, &str)] = &[
     ("/usr/bin/python3.11", "python3.11-minimal"),
     // In Go, stripped: 1.2 MB to download.
     ("/usr/bin/fzf", "fzf"),
-    // Loads 32-bit programs with libraries: 2.5 MB to download.
-    ("/lib/ld-linux.so.2", "libc6-i386"),
     // Another DWARF reader, to compare with.
     ("/usr/bin/gdb", "gdb"),
     // Debug information of a library that every program has.

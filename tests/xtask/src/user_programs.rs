@@ -42,6 +42,7 @@ const NARROW_STACKS: [(&str, &[&str]); 2] = [
 /// One of 32 bits with a library, of which machines for 64 bits have only the program that loads it.
 const NARROW_LINKED: &str = "user32_linked";
 const NARROW_LIBRARY: &str = "libnarrow.so";
+const NARROW_LOADER: &str = "ld-linux32.so.2";
 
 /// A program in C++, and gcc's options.
 const SHAPES: [(&str, &str); 2] = [("shapes", "-O2"), ("shapes_O0", "-O0")];
@@ -73,9 +74,21 @@ pub fn names() -> impl Iterator<Item = &'static str> {
         .chain([NARROW_LINKED])
 }
 
-/// Libraries of programs of 32 bits: those of others are found with their programs.
-pub fn narrow_libraries() -> [&'static str; 1] {
-    [NARROW_LIBRARY]
+/// Libraries of programs of 32 bits, and what loads them: those of others are found with their programs.
+pub fn narrow_libraries() -> [&'static str; 2] {
+    [NARROW_LIBRARY, NARROW_LOADER]
+}
+
+/// What loads a 32-bit program with libraries: 2.5 MB to download. Its package is not installed: library names with wildcards, as
+/// in scripts that tests build, would mean 32-bit ones, too.
+fn narrow_loader(directory: &Path) -> Result<()> {
+    let scratch = tempfile::tempdir_in(directory)?;
+    run(Command::new("apt-get").args(["-qq", "download", "libc6-i386"]).current_dir(scratch.path()))?;
+    let package = fs::read_dir(scratch.path())?.next().context("apt-get has downloaded nothing")??.path();
+    let files = scratch.path().join("files");
+    run(Command::new("dpkg-deb").arg("-x").arg(package).arg(&files))?;
+    fs::copy(files.join("lib32/ld-linux.so.2"), directory.join(NARROW_LOADER))?;
+    Ok(())
 }
 
 /// Builds missing programs, or all if a source has changed. Returns the directory.
@@ -88,7 +101,7 @@ pub fn build(root: &Path) -> Result<PathBuf> {
     let texts = texts.map(|name| fs::read(source.join(name)));
     let mut parts =
         texts.chain([fs::read(&hits)]).collect::<Result<Vec<_>, _>>().context("reading tests/fixtures/user")?;
-    parts.push(format!("{VARIANTS:?}{SHAPES:?}{NARROW:?}{NARROW_STACKS:?}").into_bytes());
+    parts.push(format!("{VARIANTS:?}{SHAPES:?}{NARROW:?}{NARROW_STACKS:?}{NARROW_LOADER:?}").into_bytes());
     let key = format!("{:016x}", fingerprint(&parts));
     let directory = directory(root);
     let stamp = directory.join("key");
@@ -127,7 +140,9 @@ pub fn build(root: &Path) -> Result<PathBuf> {
         run(gcc.current_dir(&directory))
     };
     linked(&["-shared", "-fPIC", "-ftls-model=initial-exec"], "narrow_library.c", NARROW_LIBRARY, &[])?;
-    let library = ["-L.", "-lnarrow", "-Wl,-rpath,$ORIGIN", "-Wl,-z,lazy"];
+    narrow_loader(&directory)?;
+    let loader = format!("-Wl,--dynamic-linker={}", directory.join(NARROW_LOADER).display());
+    let library = ["-L.", "-lnarrow", "-Wl,-rpath,$ORIGIN", "-Wl,-z,lazy", &loader];
     linked(&["-fno-pic", "-no-pie"], "narrow_linked.c", NARROW_LINKED, &library)?;
     let objcopy = |options: &[&str]| run(Command::new("objcopy").args(options).current_dir(&directory));
     for (name, level) in SHAPES {

@@ -87,7 +87,8 @@ fn layout_at(first: Typed, second: Typed, deep: bool, depth: usize) -> Option<St
                 let inside = inside.map(|why| format!(" ({why})")).unwrap_or_default();
                 return Some(format!("{name}size {m} -> {n}{names}{inside}"));
             }
-            if let Some((old, new)) = a.iter().zip(&b).find(|(old, new)| !same_place(old, new)) {
+            if let Some((old, new)) = a.iter().zip(&b).find(|(old, new)| !same_place(old, new) || old.when != new.when)
+            {
                 let new = new.name.as_deref().unwrap_or("(without a name)");
                 return Some(match &old.name {
                     Some(old) if *old != new => format!("{name}size {n}, {new} in place of {old}"),

@@ -38,6 +38,9 @@ pub(super) fn returned(
     if debug.word() == 4 {
         return returned_narrow(debug, type_id);
     }
+    if is_enumeration(debug, type_id, MOST_LEVELS, &mut { MOST_MEMBERS })? {
+        return Ok(Err("Rust does not say in which registers it returns an enumeration with data".into()));
+    }
     let Some(classes) = classes(debug, type_id)? else {
         let address = LongExpr::register(registers::RETURN_VALUE, Span::none());
         return Ok(Ok(Location::Memory { address, bits: None }));
@@ -108,6 +111,9 @@ pub(super) fn passed(debug: &DebugInfo, id: FunctionId, name: &str) -> Option<de
     let (mut integers, mut floats, mut stack) = (usize::from(hidden), 0, 8i64);
     for parameter in debug.parameters(id).ok()? {
         let size = debug.size_of(parameter.type_id).ok()??;
+        if is_enumeration(debug, parameter.type_id, MOST_LEVELS, &mut { MOST_MEMBERS }).ok()? {
+            return None;
+        }
         let classes = classes(debug, parameter.type_id).ok()?;
         let count = |wanted| classes.iter().flatten().filter(|class| **class == wanted).count();
         let (more, wide) = (count(Class::Integer), count(Class::Float));
@@ -150,6 +156,25 @@ fn in_registers(classes: &[Class], size: u64, integers: usize, floats: usize) ->
         bits: (size - number * 8).min(8) * 8,
     };
     Some(debuginfo::Location::Pieces((0u64..).zip(registers).map(piece).collect()))
+}
+
+/// Whether the value is passed in registers, and is, or contains, an enumeration of Rust's with data. Which registers these are
+/// differs between versions of its compiler.
+fn is_enumeration(debug: &DebugInfo, type_id: TypeId, levels: usize, left: &mut usize) -> Result<bool, Error> {
+    let Some((levels, rest)) = levels.checked_sub(1).zip(left.checked_sub(1)) else { return Ok(false) };
+    *left = rest;
+    match debug.resolve(type_id)?.1 {
+        Type::Struct { size, members, .. } if size <= 16 => {
+            for member in members {
+                if member.when.is_some() || is_enumeration(debug, member.type_id, levels, left)? {
+                    return Ok(true);
+                }
+            }
+            Ok(false)
+        }
+        Type::Array { element, .. } => is_enumeration(debug, element, levels, left),
+        _ => Ok(false),
+    }
 }
 
 /// What the eight-byte parts of a value are passed in; None: it is passed in memory.

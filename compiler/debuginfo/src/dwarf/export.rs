@@ -734,15 +734,8 @@ impl Interner {
 
     fn members(&mut self, debug: &Dwarf, members: Vec<Member>, depth: usize) -> Result<Vec<Child>, EntryError> {
         let mut children = Vec::new();
-        for member in members {
-            if let Some(when) = member.when {
-                let size = u32::from(when.size) | if when.other { 256 } else { 0 };
-                children.push((None, [when.offset as u32, size, format::WHEN]));
-                children.extend(when.values.iter().map(|value| {
-                    let [low, high] = halves(*value);
-                    (None, [low, high, format::WHEN_VALUE])
-                }));
-            }
+        // An index has no variants.
+        for member in members.into_iter().filter(|member| member.when.is_none()) {
             let bits = member.bits.map_or(0, |bits| (bits.first as u32) << 8 | u32::from(bits.bits));
             children.push((member.name, [self.intern(debug, member.type_id, depth + 1)?, member.offset as u32, bits]));
         }

@@ -11,7 +11,7 @@ use spile_abi::budget::{Budget, USUAL};
 
 use super::Dwarf;
 use super::quick::Quick;
-use super::store::{Die, Entry, EntryError, Unit, constant, die_at, flag, number};
+use super::store::{Bytes, Die, Entry, EntryError, Unit, constant, die_at, flag, number};
 use crate::facts::{BaseEncoding, Extent, MAX_CHAIN, Member, MemberBits, Type, TypeId, TypeTag, When};
 
 type ByEntry = HashMap<Die, Arc<[Entry]>, Quick>;
@@ -179,11 +179,19 @@ impl Dwarf {
     }
 
     fn members(&self, die: Die) -> Result<Vec<Member>, EntryError> {
+        self.members_below(die, 0)
+    }
+
+    /// `depth`: of variant parts around it.
+    fn members_below(&self, die: Die, depth: usize) -> Result<Vec<Member>, EntryError> {
+        if depth > MAX_CHAIN {
+            return Err(EntryError::at(die, "variants within variants without an end"));
+        }
         let (unit, children) = self.children(die)?;
         let mut members = Vec::new();
         for entry in children.iter() {
             if entry.tag() == gimli::DW_TAG_variant_part {
-                self.variants(unit, entry, &mut members)?;
+                self.variants(unit, entry, depth, &mut members)?;
                 continue;
             }
             let base = entry.tag() == gimli::DW_TAG_inheritance;
@@ -202,42 +210,61 @@ impl Dwarf {
         Ok(members)
     }
 
-    /// The members of all variants. The one without a value is there where no other one is.
-    fn variants(&self, unit: &Unit, part: &Entry, members: &mut Vec<Member>) -> Result<(), EntryError> {
-        let (offset, size) = match self.store.reference_attr(unit, part, gimli::DW_AT_discr)? {
+    /// The members of all variants (DWARF 5, 5.7.10). The one without a value is there where no other one is. None, where it
+    /// takes more than one number to tell which one is there.
+    fn variants(&self, unit: &Unit, part: &Entry, depth: usize, members: &mut Vec<Member>) -> Result<(), EntryError> {
+        let (offset, size, signed) = match self.store.reference_attr(unit, part, gimli::DW_AT_discr)? {
             Some(number) => match self.number_at(number)? {
                 Some(found) => found,
                 None => return Ok(()),
             },
-            None => (0, 0),
+            None => (0, 0, false),
         };
         let mask = u64::MAX >> (64 - 8 * u32::from(size.clamp(1, 8)));
         let (_, children) = self.children(die_at(unit, part.offset())?)?;
         let mut all = Vec::new();
         let first = members.len();
+        let (mut variants, mut others) = (0, 0);
         for variant in children.iter().filter(|entry| entry.tag() == gimli::DW_TAG_variant) {
             let value = variant.attr_value(gimli::DW_AT_discr_value);
-            let values: Vec<u64> = value.iter().filter_map(constant).map(|value| value as u64 & mask).collect();
+            // A signed one is written in as few bytes as it needs.
+            let number = |value: &AttributeValue<Bytes>| match signed {
+                true => value.sdata_value().or_else(|| constant(value)),
+                false => constant(value),
+            };
+            let values: Vec<u64> = value.iter().filter_map(number).map(|value| value as u64 & mask).collect();
             all.extend(&values);
+            variants += 1;
+            others += usize::from(value.is_none());
+            let is_list = variant.attr_value(gimli::DW_AT_discr_list).is_some();
             let when = When { offset, size, values, other: value.is_none() };
-            for member in self.members(die_at(unit, variant.offset())?)? {
-                members.push(Member { when: Some(Box::new(when.clone())), ..member });
+            let own = self.members_below(die_at(unit, variant.offset())?, depth + 1)?;
+            // Rust's have one each. Others, as of Ada, would not be shown right.
+            if is_list || own.len() != 1 || own.iter().any(|member| member.when.is_some()) {
+                members.truncate(first);
+                return Ok(());
             }
+            members.extend(own.into_iter().map(|member| Member { when: Some(Box::new(when.clone())), ..member }));
         }
-        let others = members.iter_mut().skip(first).filter_map(|member| member.when.as_mut());
-        others.filter(|when| when.other).for_each(|when| when.values.clone_from(&all));
+        if others > 1 || size == 0 && variants > 1 {
+            members.truncate(first);
+        }
+        all.sort_unstable();
+        all.dedup();
+        let rest = members.iter_mut().skip(first).filter_map(|member| member.when.as_mut());
+        rest.filter(|when| when.other).for_each(|when| when.values.clone_from(&all));
         Ok(())
     }
 
-    /// Offset and size of the number by which variants are distinguished; None: one of 16 bytes.
-    fn number_at(&self, member: Die) -> Result<Option<(u64, u8)>, EntryError> {
+    /// Offset and size of the number by which variants are distinguished, and whether it is signed; None: one of 16 bytes.
+    fn number_at(&self, member: Die) -> Result<Option<(u64, u8, bool)>, EntryError> {
         let (unit, entry) = self.store.entry(member)?;
-        let size = match self.type_of(unit, &entry)? {
-            Some(id) => self.integer_type(id.die())?.map_or(0, |(size, _)| size),
-            None => 0,
+        let (size, signed) = match self.type_of(unit, &entry)? {
+            Some(id) => self.integer_type(id.die())?.unwrap_or_default(),
+            None => (0, false),
         };
         let size = u8::try_from(size).ok().filter(|size| matches!(size, 1 | 2 | 4 | 8));
-        size.map(|size| Ok((member_location(unit, &entry)?, size))).transpose()
+        size.map(|size| Ok((member_location(unit, &entry)?, size, signed))).transpose()
     }
 
     /// A pointer to a member: an offset, or for a function two words (Itanium C++ ABI, 2.3).

@@ -7,6 +7,7 @@
 //! a floating-point type's.
 
 use super::elf::{Address, Elf};
+use super::narrow;
 use super::notes::next_note;
 
 /// One marker: a place in the code. Several may have one name.
@@ -122,28 +123,23 @@ impl Elf {
             Some(text) => text.split_once('(')?,
             None => (text, ""),
         };
-        // In 32-bit code for any address, relative to the global offset table, which the base register holds.
-        let is_relative = before.contains(RELATIVE);
-        let (symbol, displacement) = self.displacement(&before.replace(RELATIVE, ""))?;
+        let (symbol, displacement) = self.displacement(before)?;
         let mut parts = inner.split(',').map(str::trim);
         let whole = |text: &str| register(text.strip_prefix('%')?).map(|(number, _)| number);
         let base = match parts.next().unwrap_or_default() {
             "" => None,
             // Then the symbol says it all.
             "%rip" => symbol.map(|_| None)?,
-            name if is_relative => whole(name).map(|_| None)?,
             name => Some(whole(name)?),
         };
         let index = match parts.next() {
             None => None,
-            // Either register may be the one that holds the table.
-            Some(_) if is_relative && inner.split(',').count() < 3 => return None,
             Some(name) => Some((whole(name)?, parts.next().map_or(Some(1), |scale| scale.parse().ok())?)),
         };
         Some(Operand::Memory { base, index, displacement, symbol })
     }
 
-    /// `8`, `-0x10`, `name`, `name+8`, `8+name`.
+    /// `8`, `-0x10`, `name`, `name+8`, `8+name`, `name@GOTOFF`.
     fn displacement(&self, text: &str) -> Option<(Option<Address>, i64)> {
         let (mut symbol, mut sum) = (None, 0i64);
         let mut rest = text.trim();
@@ -155,12 +151,23 @@ impl Elf {
             match number(term) {
                 Some(value) if negative => sum = sum.wrapping_sub(value),
                 Some(value) => sum = sum.wrapping_add(value),
+                // The registers hold the rest of the address: the table's, and perhaps an index.
+                None if term.ends_with(RELATIVE) && !negative => {
+                    let distance = self.distance_from_table(term.trim_end_matches(RELATIVE))?;
+                    sum = sum.wrapping_add(distance);
+                }
                 None if symbol.is_none() && !negative => symbol = Some(self.symbol_address(term).ok()??),
                 None => return None,
             }
             rest = next;
         }
         Some((symbol, sum))
+    }
+
+    /// Of a symbol of a 32-bit program.
+    fn distance_from_table(&self, name: &str) -> Option<i64> {
+        let table = u64::from_le_bytes(self.section_bytes(narrow::TABLE)?.try_into().ok()?);
+        Some(self.symbols_named(name).ok()?.next()?.at.wrapping_sub(table).cast_signed())
     }
 }
 

@@ -24,6 +24,9 @@ pub(super) const IMPORTS: &str = ".spile.imports";
 /// Section with what is known of variables of threads ([`thread_local::Parts`]).
 pub(super) const THREADS: &str = ".spile.threads";
 
+/// The link-time address of the global offset table, in the file that stands for a 32-bit one.
+pub(super) const TABLE: &str = ".spile.got";
+
 /// The dynamic section. Its entries are wider here, so it has no address: it would cover what follows it.
 const DYNAMIC: &str = ".dynamic";
 
@@ -87,6 +90,9 @@ pub(super) fn widened(bytes: &[u8], most: u64) -> Result<Vec<u8>, String> {
     }
     let code = Code::Narrow { table: global_offset_table(&elf) };
     sections.push(Section::with_contents(IMPORTS, None, imports::packed(&imports::stubs_of(&elf, code))));
+    if let Some(table) = global_offset_table(&elf) {
+        sections.push(Section::with_contents(TABLE, None, table.to_le_bytes().to_vec()));
+    }
     if let Some(parts) = thread_local::Parts::of(&elf, thread_local::NARROW) {
         sections.push(Section::with_contents(THREADS, None, parts.packed()));
     }

@@ -20,9 +20,7 @@ pub(crate) const SETS: usize = 4;
 pub(crate) const VARIABLES: usize = 5;
 /// Kind, name + 1, target or size, first child, count of children.
 pub(crate) const TYPES: usize = 6;
-/// Name + 1 and three numbers: of a member its type, offset, and first bit and bits (0: no bit-field); before a variant's member
-/// offset of the number that it depends on, its size and 256 for another value, [`WHEN`], and for each value its halves and
-/// [`WHEN_VALUE`]; of an enumerator the
+/// Name + 1 and three numbers: of a member its type, offset, and first bit and bits (0: no bit-field); of an enumerator the
 /// value's halves; of a dimension whether it has a count, and its halves; of a parameter its type.
 pub(crate) const CHILDREN: usize = 7;
 /// Tag, name, type; by tag, then name.
@@ -38,11 +36,6 @@ pub(crate) const CALLS: usize = 11;
 pub(crate) const RESERVED: usize = 12;
 /// Columns of each table, by its number.
 pub(crate) const COLUMNS: [usize; 13] = [12, 7, 3, 2, 1, 4, 5, 4, 3, 5, 5, 6, 4];
-
-/// In place of a member's bits.
-pub(crate) const WHEN: u32 = u32::MAX;
-/// The same for a value.
-pub(crate) const WHEN_VALUE: u32 = u32::MAX - 1;
 
 /// What a row of [`TYPES`] is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

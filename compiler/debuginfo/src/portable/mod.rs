@@ -16,8 +16,7 @@ use std::sync::{Arc, OnceLock};
 
 use crate::facts::{
     BaseEncoding, Body, Call, Extent, FoundVariable, Function, FunctionId, FunctionPattern, InlinedCode,
-    InlinedInstance, Label, Member, MemberBits, Op, Statement, Type, TypeId, TypeTag, Unavailable, Variable, When,
-    path_fits,
+    InlinedInstance, Label, Member, MemberBits, Op, Statement, Type, TypeId, TypeTag, Unavailable, Variable, path_fits,
 };
 use crate::object::{Address, Elf, Reserved, skeleton};
 use crate::source::GlobalPattern;
@@ -26,7 +25,7 @@ use spile_base::glob;
 
 use format::{
     BODIES, CALLS, CHILDREN, COLUMNS, ENCODINGS, FUNCTIONS, GLOBALS, INLINED, KINDS, Kind, LABELS, NAMED, PARAMETERS,
-    RESERVED, SETS, TYPES, VARIABLES, WHEN, WHEN_VALUE, read_number,
+    RESERVED, SETS, TYPES, VARIABLES, read_number,
 };
 
 /// Members, values or parameters of one type; more is damage.
@@ -387,27 +386,15 @@ impl Portable {
             }
             Kind::Pointer => Type::Pointer(target()),
             Kind::Struct | Kind::Union => {
-                let mut when: Option<Box<When>> = None;
-                let members = listed(row).filter_map(|row| {
+                let members = listed(row).map(|row| {
                     let bits = child(3)(row);
-                    if bits == WHEN {
-                        let (offset, size) = (u64::from(child(1)(row)), child(2)(row));
-                        let (size, other) = (size as u8, size & 256 != 0);
-                        when = Some(Box::new(When { offset, size, values: Vec::new(), other }));
-                        return None;
-                    }
-                    if bits == WHEN_VALUE {
-                        let value = self.tables.get_wide(CHILDREN, row, 1);
-                        when.iter_mut().for_each(|when| when.values.push(value));
-                        return None;
-                    }
-                    Some(Member {
+                    Member {
                         name: child(0)(row).checked_sub(1).map(|at| self.text(at)),
                         type_id: self.type_at(CHILDREN, row, 1),
                         offset: u64::from(child(2)(row)),
                         bits: (bits > 0).then(|| MemberBits { first: u64::from(bits >> 8), bits: bits as u8 }),
-                        when: when.take(),
-                    })
+                        when: None,
+                    }
                 });
                 Type::Struct { name, union: kind == Kind::Union, size, members: members.collect() }
             }

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use crate::elaborate::error::Error;
 use crate::elaborate::lookup::value::debug_error;
 use spile_abi::budget::{Budget, Exceeded, Limits, USUAL};
-use spile_abi::format::{Pretty, PrettyOp, PrettyStyle};
+use spile_abi::format::{MAX_NESTING, Pretty, PrettyOp, PrettyStyle};
 use spile_debuginfo::target::Object;
 use spile_debuginfo::{BaseEncoding, DebugInfo, Member, Type as CType, TypeId};
 use spile_source::Span;
@@ -73,7 +73,7 @@ fn describe(debug: &DebugInfo, id: TypeId, levels: usize, span: Span) -> Result<
         return Err(Error::DebugInfo { message, span });
     }
     let budget = Budget::new("members of a value that is printed", LIMITS);
-    let mut describer = Describer { debug, levels, span, ops: Vec::new(), budget };
+    let mut describer = Describer { debug, levels, span, ops: Vec::new(), budget, variants: 0 };
     describer.value(id, 0, None, 0)?;
     Ok(Pretty { size: size as u32, ops: describer.ops, ..Pretty::default() })
 }
@@ -87,7 +87,15 @@ struct Describer<'d> {
     span: Span,
     ops: Vec<PrettyOp>,
     budget: Budget,
+    /// Variants around the value.
+    variants: usize,
 }
+
+/// Numbers that are compared to find the variant of one value.
+const MOST_VALUES: usize = 4096;
+
+/// Variants within variants, as of Rust's futures; arrays nest, too.
+const MOST_VARIANTS: usize = MAX_NESTING / 2;
 
 impl Describer<'_> {
     /// The result, or the file that exceeds a limit.
@@ -267,6 +275,21 @@ impl Describer<'_> {
 
     /// The variant that the object has, or `?`.
     fn variants(&mut self, variants: &[&Member], offset: u64, depth: usize) -> Result<(), Error> {
+        let values: usize =
+            variants.iter().filter_map(|member| member.when.as_ref()).map(|when| when.values.len()).sum();
+        if self.variants >= MOST_VARIANTS || values > MOST_VALUES {
+            self.text("{...}");
+            return Ok(());
+        }
+        self.affordable(self.budget.enter().and_then(|()| self.budget.work(variants.len().max(1))))?;
+        self.variants += 1;
+        let described = self.variants_within(variants, offset, depth);
+        self.variants -= 1;
+        self.budget.leave();
+        described
+    }
+
+    fn variants_within(&mut self, variants: &[&Member], offset: u64, depth: usize) -> Result<(), Error> {
         let mut none: Option<PrettyOp> = None;
         for member in variants {
             let Some(when) = member.when.as_deref() else { continue };

@@ -202,6 +202,10 @@ impl Lowering<'_, '_> {
         dollars: u8,
         span: Span,
     ) -> Lowered<StringExpr> {
+        // Which one it is would have to be read from the parts, too.
+        if members.iter().any(|member| member.when.is_some()) {
+            return Ok(StringExpr::literal(b"{...}".to_vec(), span));
+        }
         let mut pieces = Vec::with_capacity(2 * members.len() + 1);
         for (index, member) in members.iter().enumerate() {
             let before = if index > 0 { ", " } else { "{" };
