@@ -166,7 +166,10 @@ impl Elf {
 
     /// Of a symbol of a 32-bit program.
     fn distance_from_table(&self, name: &str) -> Option<i64> {
-        let table = u64::from_le_bytes(self.section_bytes(narrow::TABLE)?.try_into().ok()?);
+        // A program without libraries has none that the dynamic linker needs.
+        let needed =
+            self.section_bytes(narrow::TABLE).and_then(|bytes| Some(u64::from_le_bytes(bytes.try_into().ok()?)));
+        let table = needed.or_else(|| Some(self.symbols_named("_GLOBAL_OFFSET_TABLE_").ok()?.next()?.at))?;
         Some(self.symbols_named(name).ok()?.next()?.at.wrapping_sub(table).cast_signed())
     }
 }
