@@ -110,7 +110,7 @@ impl Service {
             Action::Early { release } => self.early(&release.clone().unwrap_or_else(running_release)),
             Action::StartEarly { name } => self.start_early(name),
             Action::Run { name } => self.run(name),
-            Action::Stopped { name } => self.stopped(name),
+            Action::Stopped { name } => Service::stopped(name),
         }
     }
 

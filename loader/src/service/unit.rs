@@ -102,7 +102,7 @@ impl Service {
 
     /// After the unit has ended: systemd has killed a loader that did not end in time when it was stopped, and its session
     /// ends too. After a crash the session stays for the next start.
-    pub(super) fn stopped(&self, name: &str) -> Result<Step, Error> {
+    pub(super) fn stopped(name: &str) -> Result<Step, Error> {
         let is_killed = std::env::var_os("SERVICE_RESULT").is_some_and(|result| result == "timeout");
         match is_killed && is_module_name(name) {
             true => match load::remove_leftover(name, None) {

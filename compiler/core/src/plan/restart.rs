@@ -70,7 +70,7 @@ impl Path<'_> {
                 self.at = None;
             }
             Instr::Check(label) | Instr::CheckCall { failed: label, .. } | Instr::Catch { uncaught: label, .. } => {
-                self.jump(*label)
+                self.jump(*label);
             }
             Instr::Label(label) => self.at = self.at.max(self.labels.get(label).copied()),
             _ => self.simple(instr),
