@@ -14,6 +14,7 @@ mod elf_writer;
 pub(crate) mod file;
 mod flow;
 pub(crate) mod go;
+mod import_stubs;
 mod imports;
 mod indirect;
 mod markers;
@@ -24,6 +25,7 @@ mod reserved;
 pub(crate) mod skeleton;
 mod symbol_table;
 mod thread_local;
+mod thread_parts;
 
 pub use demangle::{demangled, last_part};
 pub use elf::{Address, DataSymbol, Elf, Section, SectionId, Symbol, SymbolOffset};

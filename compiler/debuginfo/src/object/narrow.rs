@@ -10,18 +10,18 @@ use object::{
 };
 
 use super::elf_writer::{self, Kind, Section};
-use super::imports::{self, Code};
+use super::import_stubs::{self, Code};
 use super::notes::next_note;
-use super::thread_local;
+use super::thread_parts;
 use spile_abi::budget::Budget;
 
 /// Section with three words for each segment that is loaded: address, place in the file, bytes there.
 pub(super) const SEGMENTS: &str = ".spile.segments";
 
-/// Section with the import stubs ([`imports::packed`]).
+/// Section with the import stubs ([`import_stubs::packed`]).
 pub(super) const IMPORTS: &str = ".spile.imports";
 
-/// Section with what is known of variables of threads ([`thread_local::Parts`]).
+/// Section with what is known of variables of threads ([`thread_parts::Parts`]).
 pub(super) const THREADS: &str = ".spile.threads";
 
 /// The link-time address of the global offset table, in the file that stands for a 32-bit one.
@@ -89,11 +89,11 @@ pub(super) fn widened(bytes: &[u8], most: u64) -> Result<Vec<u8>, String> {
         }
     }
     let code = Code::Narrow { table: global_offset_table(&elf) };
-    sections.push(Section::with_contents(IMPORTS, None, imports::packed(&imports::stubs_of(&elf, code))));
+    sections.push(Section::with_contents(IMPORTS, None, import_stubs::packed(&import_stubs::stubs_of(&elf, code))));
     if let Some(table) = global_offset_table(&elf) {
         sections.push(Section::with_contents(TABLE, None, table.to_le_bytes().to_vec()));
     }
-    if let Some(parts) = thread_local::Parts::of(&elf, thread_local::NARROW) {
+    if let Some(parts) = thread_parts::Parts::of(&elf, thread_parts::NARROW) {
         sections.push(Section::with_contents(THREADS, None, parts.packed()));
     }
     let kind = Kind::As { kind: elf.elf_header().e_type.get(LittleEndian).0, entry: elf.entry() };
