@@ -11,7 +11,7 @@
 #ifndef SPILE_ABI_H
 #define SPILE_ABI_H
 
-#define SPILE_ABI_VERSION 6
+#define SPILE_ABI_VERSION 7
 
 /*
  * The control device of module NAME is the misc device "spile-NAME", its node

@@ -29,15 +29,22 @@ pub fn regular(path: &Path, most: u64) -> Result<Vec<u8>> {
 /// The same, of a file whose owner and mode are accepted; `None`: they are not. It is the opened file that is asked, not
 /// its name, which may meanwhile be that of another one. Errors: as of [`regular`].
 pub fn regular_of(path: &Path, most: u64, accepted: impl FnOnce(&Metadata) -> bool) -> Result<Option<Vec<u8>>> {
-    let file = open(path)?;
-    let metadata = file.metadata()?;
-    if !metadata.is_file() {
-        return Err(Error::new(ErrorKind::InvalidInput, "not a regular file"));
-    }
+    let (file, metadata) = open_regular(path)?;
     if !accepted(&metadata) {
         return Ok(None);
     }
     read_bounded(file, most).map(Some)
+}
+
+/// Opens a regular file, for what reads a part of it or reads it twice. Errors: those of the system; it is a pipe, device or
+/// directory.
+pub fn open_regular(path: &Path) -> Result<(File, Metadata)> {
+    let file = open(path)?;
+    let metadata = file.metadata()?;
+    match metadata.is_file() {
+        true => Ok((file, metadata)),
+        false => Err(Error::new(ErrorKind::InvalidInput, "not a regular file")),
+    }
 }
 
 /// The bytes of a file, which may be a pipe as `<(command)` gives, of at most `most` bytes. `waits` is called before a named pipe

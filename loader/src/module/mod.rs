@@ -6,4 +6,5 @@ pub mod device;
 pub mod file;
 pub mod gate;
 pub mod load;
+pub mod lock;
 pub mod setting;

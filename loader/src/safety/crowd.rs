@@ -47,7 +47,7 @@ pub struct Share {
     _file: Option<File>,
 }
 
-/// Places of shares begin behind all those of loaders; those of names (`load::NameLock`) behind these.
+/// Places of shares begin behind all those of loaders; those of names (`lock::NameLock`) behind these.
 const SHARES: i64 = 1 << 48;
 /// One place of a share, in bytes.
 const UNIT: u64 = 1 << 20;

@@ -20,7 +20,7 @@ use crate::error::Error;
 use crate::host::accounts;
 use crate::host::capability::{self, Sets};
 use crate::host::places;
-use crate::module::load;
+use crate::module::lock;
 use crate::safety::approved;
 use crate::safety::certificate::Key;
 use crate::safety::crowd::{Place, Share};
@@ -126,7 +126,7 @@ impl Caller {
     /// The parameters for a session of this caller; its memory limit is what remains of the limits for users' sessions.
     /// `lock` is held until its module is loaded, which then counts with that limit. `None`, with `waits` only: others
     /// are allocating their buffers, and there may be more room then.
-    pub fn ownership(&self, lock: &load::Lock, waits: bool) -> Result<Option<Ownership>, Error> {
+    pub fn ownership(&self, lock: &lock::Lock, waits: bool) -> Result<Option<Ownership>, Error> {
         let (uid, gid) = (self.uid.as_raw(), self.gid.as_raw());
         let rank = match self.rank {
             Rank::None | Rank::Usr => RANK_USR,
@@ -153,7 +153,7 @@ impl Caller {
         }
         // A wrong file is reported when a session is to start.
         let most = limits().map_or(limits::LEAST_LOADERS, |limits| limits.loaders());
-        Place::take(load::open_lock(), self.uid(), most).ok_or_else(|| Error::Limit {
+        Place::take(lock::open_lock(), self.uid(), most).ok_or_else(|| Error::Limit {
             what: format!(
                 "{most} spilerun of yours are running, four for each session that a user may have (USER_SESSIONS)"
             ),
@@ -166,7 +166,7 @@ impl Caller {
             return Ok(Share::unlimited());
         }
         let most = limits()?.user_bytes();
-        Share::take(load::open_lock(), self.uid(), bytes, most).ok_or(Error::ModulesHeld { megabytes: most >> 20 })
+        Share::take(lock::open_lock(), self.uid(), bytes, most).ok_or(Error::ModulesHeld { megabytes: most >> 20 })
     }
 
     /// Whether this caller's sessions may outlive the presence of their user.

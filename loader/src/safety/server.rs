@@ -24,7 +24,8 @@ use crate::host::kernel::is_module_name;
 use crate::host::process;
 use crate::module::device::Device;
 use crate::module::file;
-use crate::module::load::{self, Lock, NameLock};
+use crate::module::load;
+use crate::module::lock::{self, Lock, NameLock};
 use crate::safety::crowd::Share;
 use crate::safety::guard::{self, Guard};
 use crate::safety::image::{self, Image};
@@ -223,7 +224,7 @@ impl Server {
             // Removing may take long: not with the lock of all.
             self.notices.extend(load::remove_leftovers(Some(&held), verbose));
             load::name_is_free(name)?;
-            if self.caller.is_some() && load::is_claimed(name) {
+            if self.caller.is_some() && lock::is_claimed(name) {
                 return Err(Error::Reserved { name: name.to_string() });
             }
             let lock = Lock::take();

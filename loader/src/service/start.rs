@@ -17,7 +17,7 @@ use crate::error::{Error, Exit};
 use crate::host::kernel::running_release;
 use crate::host::{accounts, notify, stderr};
 use crate::module::file::File;
-use crate::module::load;
+use crate::module::{load, lock};
 
 /// The compiler's cache when a service runs it.
 const CACHE: &str = "/var/cache/spile";
@@ -64,7 +64,7 @@ impl Service {
         let mut arguments: Vec<OsString> = vec!["spilerun".into(), "--keep".into(), "--append".into()];
         arguments.extend(conf.output_options().into_iter().map(OsString::from));
         // Users that may start its module (START) would take the name again and again.
-        load::claim(name);
+        lock::claim(name);
         let holder = load::holder(name);
         match holder {
             load::Holder::Service { detached: true, ended: false } => {

@@ -3,9 +3,7 @@
 //! `spile report`.
 
 use std::ffi::{OsStr, OsString};
-use std::fs::File;
 use std::io::{self, BufReader, IsTerminal, Read, Write};
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
@@ -82,7 +80,8 @@ pub fn main(words: impl Iterator<Item = OsString>) -> ExitCode {
 /// Whether the file is a recording.
 fn is_recording(path: &OsStr) -> bool {
     let mut bytes = [0; 4];
-    let read = open(Path::new(path)).and_then(|mut file| file.read_exact(&mut bytes));
+    // A file is read twice, so a pipe is refused, and not waited for.
+    let read = spile_base::read::open_regular(Path::new(path)).and_then(|(mut file, _)| file.read_exact(&mut bytes));
     read.is_ok() && crate::is_recording(&bytes)
 }
 
@@ -123,18 +122,9 @@ fn report(arguments: &Arguments) -> Result<ExitCode, String> {
 }
 
 /// Reads a recording; what is wrong with it is part of the report, if something of it could be read.
-/// A file is read twice, so a pipe is refused, and not waited for.
-fn open(path: &Path) -> io::Result<File> {
-    let file = File::options().read(true).custom_flags(nix::libc::O_NONBLOCK | nix::libc::O_NOCTTY).open(path)?;
-    match file.metadata()?.is_file() {
-        true => Ok(file),
-        false => Err(io::Error::other("it is no regular file")),
-    }
-}
-
 fn collect(path: &Path) -> Result<Collected, String> {
     let named = |error: String| format!("{}: {error}", path.display());
-    let file = open(path).map_err(|error| named(error.to_string()))?;
+    let (file, _) = spile_base::read::open_regular(path).map_err(|error| named(error.to_string()))?;
     let mut collected = Collected::default();
     let progress = crate::command::progress(path);
     let from: Box<dyn Read> = match &progress {
