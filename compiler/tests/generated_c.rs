@@ -54,10 +54,14 @@ fn planned(title: &str, modinfo: &[(&str, &str)], text: &str) -> Plan {
     plan::plan(&program, &sources, info).unwrap()
 }
 
-/// The script and its C, without the tables at the end that hold no code.
+/// The script and its C, without the tables at the end that hold no code and without the number of the ABI's
+/// version, which says nothing about the translation.
 fn both(text: &str) -> String {
     let (script, embedded) = translated(text);
     let code = script.split("static const struct spile_probe probes").next().unwrap_or_default();
+    let version = format!("SPILE_SCRIPT_ABI {}\t", spile_abi::device::ABI_VERSION);
+    assert!(code.contains(&version));
+    let code = code.replace(&version, "SPILE_SCRIPT_ABI VERSION\t");
     let embedded = embedded.map(|embedded| format!("\n==== embedded C\n{embedded}")).unwrap_or_default();
     format!("{text}\n==== C\n{}{embedded}", code.trim_end())
 }
