@@ -14,20 +14,21 @@
 #include "features.h"
 #include "page_in.h"
 
+bool spile_is_served_by_process(const struct super_block *super)
+{
+	const char *type = super->s_type->name;
+
+	return !strcmp(type, "fuse") || !strcmp(type, "fuseblk");
+}
+
 /*
  * Whether a process of a user decides when a missing page of this memory comes: FUSE,
  * userfaultfd(2).
  */
 static bool is_provided_by_users(struct vm_area_struct *vma)
 {
-	const char *type;
-
-	if (userfaultfd_armed(vma))
-		return true;
-	if (!vma->vm_file)
-		return false;
-	type = file_inode(vma->vm_file)->i_sb->s_type->name;
-	return !strcmp(type, "fuse") || !strcmp(type, "fuseblk");
+	return userfaultfd_armed(vma) ||
+	       (vma->vm_file && spile_is_served_by_process(file_inode(vma->vm_file)->i_sb));
 }
 
 static bool may_access(const struct vm_area_struct *vma, unsigned int flags)

@@ -2,6 +2,11 @@
 #ifndef SPILE_PAGE_IN_H
 #define SPILE_PAGE_IN_H
 
+struct super_block;
+
+/* Whether a process decides when the pages of this file system's files come, or if they do: FUSE. */
+bool spile_is_served_by_process(const struct super_block *super);
+
 /*
  * Makes the page at the address in the current process's memory resident, unless a user could
  * withhold it: 0 or an error; -EAGAIN: it has waited, and may have come or not. `flags` may be

@@ -19,6 +19,7 @@
 #include "builtins.h"
 #include "build_id.h"
 #include "context.h"
+#include "page_in.h"
 #include "session.h"
 #include "uprobe.h"
 #include "user_maps.h"
@@ -33,6 +34,7 @@ struct program_file {
 	struct inode *inode;		/* that its pages belong to */
 	int error;
 	bool looked;
+	bool refused;			/* reported as on a file system of a process */
 	unsigned long beginning;	/* where some process has mapped it; a hint, any context */
 };
 
@@ -189,7 +191,7 @@ static int open_program(struct program_file *file, const struct spile_program *p
 	return error;
 }
 
-struct inode *spile_program_inode(unsigned int program)
+static struct inode *opened_inode(unsigned int program)
 {
 	struct program_file *file;
 
@@ -209,6 +211,23 @@ struct inode *spile_program_inode(unsigned int program)
 	return file->error ? ERR_PTR(file->error) : file->inode;
 }
 
+/*
+ * The kernel reads the page with the probed instruction while no process of the machine can fork
+ * (register_for_each_vma() in kernel/events/uprobes.c), and FUSE's server need not answer.
+ */
+struct inode *spile_program_inode(unsigned int program)
+{
+	struct inode *inode = opened_inode(program);
+
+	if (IS_ERR(inode) || !spile_is_served_by_process(inode->i_sb))
+		return inode;
+	if (!files[program].refused)
+		tell("%s is on a file system that a process serves (FUSE), and no process could fork while the kernel waits for it: its probes are not armed; probe a copy on another file system",
+		     spile_script.programs[program].path);
+	files[program].refused = spile_session_state != SPILE_STATE_READY;
+	return ERR_PTR(-EOPNOTSUPP);
+}
+
 void spile_programs_open(void)
 {
 	unsigned int i;
@@ -217,7 +236,7 @@ void spile_programs_open(void)
 		/* Not reported before. */
 		if (files && files[i].error)
 			files[i].looked = false;
-		if (PTR_ERR_OR_ZERO(spile_program_inode(i)) == -ENOMEM)
+		if (PTR_ERR_OR_ZERO(opened_inode(i)) == -ENOMEM)
 			return;
 	}
 }
@@ -255,7 +274,10 @@ const struct inode *spile_current_program(void)
 }
 
 /* Mappings of a process that are looked at. */
-enum { MOST_MAPPINGS = 4096 };
+enum {
+	MOST_MAPPINGS = 4096,
+	MAPPING_STEPS = 16,	/* charged for each */
+};
 
 static bool inode_has_key(const struct inode *inode, const struct spile_file_key *key)
 {
@@ -272,7 +294,7 @@ static bool is_beginning(const struct program_file *file, const struct spile_map
 }
 
 /* Where the current process has mapped the beginning of the file; 0: nowhere. */
-static unsigned long find_beginning(struct program_file *file)
+static unsigned long find_beginning(struct spile_context *c, struct program_file *file)
 {
 	unsigned long at = READ_ONCE(file->beginning);
 	struct spile_mapping mapping;
@@ -283,6 +305,8 @@ static unsigned long find_beginning(struct program_file *file)
 		return mapping.start;
 	at = 0;
 	for (i = 0; i < MOST_MAPPINGS && spile_mapping_next(at, &mapping); i++) {
+		if (!spile_charge_steps(c, MAPPING_STEPS))
+			return 0;
 		if (is_beginning(file, &mapping)) {
 			WRITE_ONCE(file->beginning, mapping.start);
 			return mapping.start;
@@ -301,7 +325,7 @@ spile_long spile_fn___loaded_address(struct spile_context *c, spile_long program
 	if (!files || (u64)program >= spile_script.program_count || !files[program].looked ||
 	    files[program].error || !current->mm)
 		return 0;
-	at = find_beginning(&files[program]);
+	at = find_beginning(c, &files[program]);
 	return at ? address - base + at : 0;
 }
 

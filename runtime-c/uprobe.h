@@ -34,8 +34,8 @@ void spile_uprobe_missed(const struct spile_site *site, struct spile_counters *c
 /* program.c: the file of a site's program, and its processes. */
 
 /*
- * The inode of the file, which is opened and checked when first needed. An error pointer if that
- * fails; a WARN record gives the reason once. Under spile_session.lock.
+ * The inode of the file, for breakpoints in it; it is opened and checked when first needed. An error
+ * pointer if that fails or it can have none; a WARN record gives the reason once. Under spile_session.lock.
  */
 struct inode *spile_program_inode(unsigned int program);
 /* Whether the memory is that of a process which runs the program; negative: any program. */

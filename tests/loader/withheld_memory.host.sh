@@ -2,12 +2,14 @@
 # address of a page of its own file system (FUSE), which never comes: the handler has an error, and the session ends at once. One
 # holds the lock of its mappings by such a page, for which the kernel's uprobes would wait while no process can fork: its program's
 # probes are not armed, with a message, and armed ones are removed in the background when it lets go; meanwhile processes start, and other sessions.
+# A program on a file system of the user's has no probes: the kernel would wait for its page while no process can fork.
 # limit: 120
 # stdout: ^page: 0, caught returned$
 # stdout: ^held before: 2 messages of 2 probes, .*not armed: process [0-9]+ has locked its mappings for seconds;
 # stdout: ^held before: status 0, another session 0$
 # stdout: ^held later: waits 1, another session 0, the log names it 1$
 # stdout: ^held later: then 0$
+# stdout: ^served: 1 message, .*/served/good is on a file system that a process serves \(FUSE\).*, the program 0$
 # stdout: ^left: 0$
 
 cat >withholds.c <<'END'
@@ -58,10 +60,17 @@ probe process("$PWD/withholds").function("work").return { returned++ }
 probe end { printf("%s\n", returned ? "returned" : "withheld") }
 global returned
 END
+mkdir served
+cp withholds served/good
+cat >refused.stp <<END
+probe begin { println("ready") }
+probe process("$PWD/served/good").function("work"), process("$PWD/served/good").function("main") { println("hit") }
+END
 echo 'probe timer.ms(10) { exit() }' >other.stp
-for name in withheld other; do "$SPILE" -r "$RELEASE" -p4 -m $name $name.stp >/dev/null; done
+for name in withheld refused other; do "$SPILE" -r "$RELEASE" -p4 -m $name $name.stp >/dev/null; done
 cat >scene.sh <<END
 program=$PWD/withholds
+place=$PWD
 END
 cat >>scene.sh <<'END'
 cd /root
@@ -121,6 +130,21 @@ status=0
 wait $loader || status=$?
 removed withheld
 echo "held later: then $status"
-echo "left: $(grep -c '^withheld' /proc/modules)"
+
+mkdir "$place/served"
+chown usr "$place/served"
+served 5001 "$place/served" $program /tmp/file >served.log 2>&1 &
+server=$!
+wait_for served.log served
+spilerun refused.ko -T 2 >out 2>err &
+session=$!
+wait_for out ready
+began=0
+"$place/served/good" none /tmp/file >/dev/null || began=$?
+wait $session || true
+echo "served: $(grep -c FUSE err) message, $(grep -m 1 FUSE err), the program $began"
+kill -s KILL $server
+umount -l "$place/served"
+echo "left: $(grep -cE '^(withheld|refused) ' /proc/modules)"
 END
-"$XTASK" guest --module fuse --program "$PWD/withholds" --file withheld.ko --file other.ko --file "$ROOT/tests/xtask/src/test/library.sh" --file scene.sh '. /root/scene.sh'
+"$XTASK" guest --module fuse --program "$PWD/withholds" --file withheld.ko --file refused.ko --file other.ko --file "$ROOT/tests/xtask/src/test/library.sh" --file scene.sh '. /root/scene.sh'
