@@ -212,6 +212,13 @@ static int open_source(bool returning)
 	return error;
 }
 
+static void close_source(bool returning)
+{
+	WARN_ON_ONCE(tracepoint_probe_unregister(sources[returning].tracepoint,
+						 sources[returning].function, NULL));
+	sources[returning].function = NULL;
+}
+
 /* Appends, so that sites of one call run in the script's order. */
 static void append(struct spile_site *site, bool compat, int number)
 {
@@ -231,16 +238,26 @@ static void append(struct spile_site *site, bool compat, int number)
 static int arm_syscall(struct spile_site *site)
 {
 	const struct spile_syscall *syscall = &site->probe->syscall;
+	bool was_open = sources[syscall->returning].function;
 	int error = open_source(syscall->returning);
 
 	if (error)
 		return error;
+	/* Before anything leads to the site: one that is not armed is not disarmed either. */
+	if (site->probe->entry_handler) {
+		error = open_source(false);
+		if (error) {
+			if (!was_open) {
+				close_source(syscall->returning);
+				tracepoint_synchronize_unregister();
+			}
+			return error;
+		}
+		WRITE_ONCE(entries_wanted, true);
+	}
 	append(site, false, syscall->number);
 	append(site, true, syscall->compat_number);
-	if (!site->probe->entry_handler)
-		return 0;
-	WRITE_ONCE(entries_wanted, true);
-	return open_source(false);
+	return 0;
 }
 
 static void count_unsaved(const struct spile_site *site, struct spile_counters *counters)
@@ -253,13 +270,9 @@ static void disarm_syscalls(struct spile_site *const *sites, unsigned int count)
 {
 	unsigned int i;
 
-	for (i = 0; i < 2; i++) {
-		if (!sources[i].function)
-			continue;
-		WARN_ON_ONCE(tracepoint_probe_unregister(sources[i].tracepoint, sources[i].function,
-							 NULL));
-		sources[i].function = NULL;
-	}
+	for (i = 0; i < 2; i++)
+		if (sources[i].function)
+			close_source(i);
 	tracepoint_synchronize_unregister();
 	memset(heads, 0, sizeof(heads));
 	entries_wanted = false;
