@@ -22,8 +22,8 @@
 #include "text.h"
 #include "user_stack.h"
 
-/* Charges for unwinding a stack, and for a lookup in kallsyms. */
-enum { WALK_STEPS = 512, NAME_STEPS = 256 };
+/* Charges for unwinding a stack, a lookup in kallsyms, and an address of a text. */
+enum { WALK_STEPS = 512, NAME_STEPS = 256, ADDRESS_STEPS = 8 };
 
 /* As spile_symbol_text(), charged. */
 static const char *describe(struct spile_context *c, unsigned long address)
@@ -293,6 +293,7 @@ void spile_fn___print_addresses(struct spile_context *c, struct spile_string add
 	bool stored = spile_past_code_any();
 	char *at;
 
+	spile_debit(c, addresses.length / 8 + ADDRESS_STEPS * count);
 	if (!count)
 		return;
 	at = spile_record_begin(c, SPILE_RECORD_PRINT, SPILE_FORMAT_STACK,
@@ -338,8 +339,9 @@ unsigned int spile_fn___sprint_addresses(struct spile_context *c, struct spile_s
 	unsigned long address;
 	u64 number;
 
-	while (next_address(&addresses, &address, &number)) {
-		spile_debit(c, NAME_STEPS);
+	while (text.at < text.end && next_address(&addresses, &address, &number)) {
+		if (!spile_charge_steps(c, NAME_STEPS))
+			return 0;
 		spile_stored_symbol_text(name, address, number);
 		spile_text_literal(&text, name);
 		spile_text_byte(&text, '\n');

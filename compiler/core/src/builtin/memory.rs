@@ -16,7 +16,7 @@ pub(super) const BUILTINS: &[Builtin] = &[
     builtin!("kernel_long" "kernel_long" ("address": Long) -> Long [fails pure] "the long at a kernel address"),
     builtin!("kernel_pointer" "kernel_pointer" ("address": Long) -> Long [fails pure] "the pointer at a kernel address"),
     builtin!("__program_address" "__program_address" ("address": Long) -> Long [pure] "where a link-time address of the probed program is in the process that runs it"),
-    builtin!("__loaded_address" "__loaded_address" ("program": Long, "base": Long, "address": Long) -> Long [pure] "where a link-time address of a program or library is in the current process; base: that of the file's first byte; 0: it is not mapped"),
+    builtin!("__loaded_address" "__loaded_address" ("program": Long, "base": Long, "address": Long) -> Long [fails pure] "where a link-time address of a program or library is in the current process; base: that of the file's first byte; 0: it is not mapped"),
     builtin!("__kernel_readable" "__kernel_readable" ("address": Long, "bytes": Long) -> Long [pure] "whether at most 8 bytes at a kernel address can be read: 1 or 0"),
     builtin!("__vector_register" "__vector_register" ("number": Long) -> Long [pure] "low eight bytes of a vector register of the probed program"),
     builtin!("__thread_pointer" "__thread_pointer" () -> Long [fails pure] "address of the current thread's thread-local storage"),

@@ -18,5 +18,5 @@ pub(super) const BUILTINS: &[Builtin] = &[
     builtin!("__print_stack" "__print_stack" ("full": Long) [registers names] "prints the stack, a line for each frame; full: with addresses"),
     builtin!("__sprint_stack" "__sprint_stack" () -> String [pure registers] "the stack as text, a line for each frame"),
     builtin!("__print_addresses" "__print_addresses" ("addresses": String) [names] "prints a line for each address in the text"),
-    builtin!("__sprint_addresses" "__sprint_addresses" ("addresses": String) -> String [pure names] "a line for each address in the text"),
+    builtin!("__sprint_addresses" "__sprint_addresses" ("addresses": String) -> String [fails pure names] "a line for each address in the text"),
 ];

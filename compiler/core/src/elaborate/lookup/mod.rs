@@ -144,9 +144,7 @@ impl<'l, 'a> Lookup<'l, 'a> {
             if let Location::KnownCallers { location, .. } = found.location {
                 found.location = *location;
             }
-            if let Location::Value(value) | Location::Memory { address: value, .. } = &mut found.location {
-                place(value, span);
-            }
+            place_location(&mut found.location, span);
             found
         };
         let found = match context.variable(plain) {
@@ -258,10 +256,11 @@ impl<'l, 'a> Lookup<'l, 'a> {
                 }
                 false => crate::probe::locate(&found.location, object),
             };
-            let location = location.map_err(|why| {
+            let mut location = location.map_err(|why| {
                 let place = object.name().to_string();
                 VariableError::NoValueThere { name: text.clone(), place, why: vec![why], available: Vec::new(), span }
             })?;
+            place_location(&mut location, span);
             return Ok(TypedLocation { object: object.clone(), type_id: found.type_id, location });
         }
         let searched = objects.iter().map(|object| object.name().to_string()).collect::<Vec<_>>().join(", ");
@@ -355,6 +354,12 @@ impl<'l, 'a> Lookup<'l, 'a> {
         }
         let object = module.map_or_else(|| "the kernel".into(), |module| String::from_utf8_lossy(module).into_owned());
         Err(TypeError::UnknownType { type_name, object, span }.into())
+    }
+}
+
+fn place_location(location: &mut Location, span: Span) {
+    if let Location::Value(value) | Location::Memory { address: value, .. } = location {
+        place(value, span);
     }
 }
 
