@@ -49,19 +49,23 @@ bool spile_follows_some(spile_long pid)
 	return pid || spile_session.target || spile_owner_is_limited;
 }
 
-/* A process may live on when its first thread has ended. */
+/* All threads of a process have the same memory or, those that end, none. */
 static bool has_mm(struct task_struct *process, struct mm_struct *mm)
 {
+	const struct mm_struct *memory;
 	struct task_struct *thread;
 
-	for_each_thread(process, thread)
-		if (READ_ONCE(thread->mm) == mm)
-			return true;
+	for_each_thread(process, thread) {
+		memory = READ_ONCE(thread->mm);
+		if (memory)
+			return memory == mm;
+	}
 	return false;
 }
 
 bool spile_follows_mm(spile_long pid, struct mm_struct *mm)
 {
+	const struct task_struct *user;
 	struct task_struct *process;
 	bool found = false;
 
@@ -77,11 +81,12 @@ bool spile_follows_mm(spile_long pid, struct mm_struct *mm)
 		process = pid_task(find_pid_ns(pid, &init_pid_ns), PIDTYPE_TGID);
 		found = process && has_mm(process, mm);
 	} else if (followed) {
-		for_each_process(process)
-			if (test_bit(process->tgid, followed) && has_mm(process, mm)) {
-				found = true;
-				break;
-			}
+		/*
+		 * Called for each memory that maps the file while no process can fork, so not
+		 * every process is looked at.
+		 */
+		user = spile_user_of_mm(mm);
+		found = user && test_bit(user->tgid, followed);
 	}
 	rcu_read_unlock();
 	return found;

@@ -104,8 +104,7 @@ bool spile_owner_sees_current(void)
 	return current->mm && is_visible(current, current_cred(), current->mm);
 }
 
-/* A task that uses the memory; NULL: it ends. Under RCU. */
-static const struct task_struct *user_of(struct mm_struct *mm)
+const struct task_struct *spile_user_of_mm(struct mm_struct *mm)
 {
 #ifdef CONFIG_MEMCG
 	return rcu_dereference(mm->owner);
@@ -128,7 +127,7 @@ bool spile_owner_sees_mm(struct mm_struct *mm)
 	if (mm == current->mm)
 		return spile_owner_sees_current();
 	rcu_read_lock();
-	task = user_of(mm);
+	task = spile_user_of_mm(mm);
 	is_seen = task && is_visible(task, __task_cred(task), mm);
 	rcu_read_unlock();
 	return is_seen;

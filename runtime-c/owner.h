@@ -10,6 +10,7 @@
 #include "abi/abi.h"
 
 struct mm_struct;
+struct task_struct;
 
 /* Called first when the module is loaded, in the process that loads it. */
 void spile_owner_init(void);
@@ -34,6 +35,8 @@ bool spile_owner_sees_current(void);
  * sessions.
  */
 bool spile_owner_sees_mm(struct mm_struct *mm);
+/* One of the tasks that use the memory; NULL: there is none. Under RCU. */
+const struct task_struct *spile_user_of_mm(struct mm_struct *mm);
 
 /*
  * Probes are for processes that the owner may look into, and have no effect in others: the script
