@@ -36,6 +36,7 @@ enum {
 	KNOWN_HELD_MILLISECONDS = 5000,
 	MAPS_LOOKS = 50,			/* a tenth of a millisecond each */
 	MAPS_HELD_MILLISECONDS = 2000,
+	MAPS_KILL_MILLISECONDS = 50,
 };
 
 /* A thread that takes the lock as the kernel's uprobes do, but can be made to give up. */
@@ -66,7 +67,7 @@ static bool are_maps_released(struct mm_struct *mm)
 {
 	struct maps_taking taking = { .mm = mm };
 	struct task_struct *thread;
-	unsigned int looks;
+	unsigned int looks, wait;
 
 	for (looks = 0; looks < MAPS_LOOKS; looks++) {
 		if (!rwsem_is_locked(&mm->mmap_lock))
@@ -77,10 +78,11 @@ static bool are_maps_released(struct mm_struct *mm)
 	thread = kthread_run(take_maps, &taking, "spile-maps");
 	if (IS_ERR(thread))
 		return false;
-	if (!wait_for_completion_timeout(&taking.is_over,
-					 msecs_to_jiffies(MAPS_HELD_MILLISECONDS)))
+	/* More than once: a signal that comes before the thread allows it is lost. */
+	for (wait = MAPS_HELD_MILLISECONDS;
+	     !wait_for_completion_timeout(&taking.is_over, msecs_to_jiffies(wait));
+	     wait = MAPS_KILL_MILLISECONDS)
 		send_sig(SIGKILL, thread, 1);
-	wait_for_completion(&taking.is_over);
 	kthread_stop(thread);
 	return taking.taken;
 }

@@ -276,6 +276,7 @@ int spile_modules_init(void)
 
 err_tracepoints:
 	unregister_module_notifier(&notifier);
+	spile_call_if_there(spile_past_code_exit);
 err_notifier:
 	kfree(states);
 	return error;

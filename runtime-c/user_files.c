@@ -38,6 +38,7 @@ enum {
 	FILE_PROBES = 32,		/* places that an entry may be at */
 	FILE_MAPPINGS = 512,		/* of a process, that are searched for files to request */
 	FILE_ASK_NS = 1000000000,	/* between two requests for a file */
+	FILE_SEARCH_NS = 100000000,	/* between two searches of a process on one CPU */
 	UNWIND_MOST_PLACES = 8 << 20,
 	SHARES = 256,			/* two users may have one together */
 	OTHERS_FILES = SPILE_FILES / 4 * 3,	/* not of root, nor of the owner */
@@ -258,6 +259,21 @@ struct spile_user_file *spile_user_file_with(u32 id)
 	return smp_load_acquire(&file->state) == FILE_THERE ? file : NULL;
 }
 
+/*
+ * The tables of all code of the process: its stacks will have more of it, and the task may have
+ * ended when the loader reads the request. A process may have many files beyond the mappings that are
+ * searched, and a stack through all of them.
+ */
+static void request_others(struct spile_cpu *cpu)
+{
+	u64 now = ktime_get_mono_fast_ns();
+
+	if (cpu->files_requested && now - cpu->files_requested < FILE_SEARCH_NS)
+		return;
+	cpu->files_requested = now;
+	spile_user_files_request(cpu, NULL, 0);
+}
+
 const struct spile_unwind_table *spile_user_file_table(struct spile_cpu *cpu,
 						       struct spile_user_file *file,
 						       unsigned long address)
@@ -265,12 +281,8 @@ const struct spile_unwind_table *spile_user_file_table(struct spile_cpu *cpu,
 	/* Acquire: for the table's contents; pairs with the release in keep_table(). */
 	const struct spile_unwind_table *table = smp_load_acquire(&file->table);
 
-	/*
-	 * And the tables of all its code: its stacks will have more of it, and the task may have
-	 * ended when the loader reads the request.
-	 */
 	if (unlikely(!table) && request_table(file, address)) {
-		spile_user_files_request(cpu, NULL, 0);
+		request_others(cpu);
 		spile_ring_call_reader(cpu);
 	}
 	return table;
