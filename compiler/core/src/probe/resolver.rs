@@ -176,7 +176,7 @@ impl<'k> Resolver<'k> {
     /// The types of the headers with these names; None where only the kernel's are available.
     pub fn header(&self, name: &str) -> Option<Rc<Object>> {
         let path = self.headers.as_ref()?.get(name)?;
-        self.kernel?.module(&path.to_string_lossy()).ok()
+        self.kernel?.header(path).ok()
     }
 
     /// Whether headers have been compiled: those that [`Resolver::header`] does not have do not compile then.

@@ -266,6 +266,14 @@ impl Kernel {
         self.opened(&path, || self.open_module(&path))
     }
 
+    /// The types of headers of user space, from the file that has been compiled of them.
+    pub fn header(&self, path: &Path) -> Result<Rc<Object>, TargetError> {
+        self.opened(path, || {
+            let elf = Elf::open(path)?;
+            Ok(Object::new(module::name_of(path), path.into(), Kind::Header, elf, self.cache.clone(), None))
+        })
+    }
+
     /// Directories that may have the kernel's sources, as paths in its debug information begin below them.
     pub fn source_dirs(&self) -> Vec<PathBuf> {
         let version = self.release.split(['-', '+']).next().unwrap_or(&self.release);

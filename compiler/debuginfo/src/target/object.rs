@@ -25,6 +25,8 @@ pub(super) enum Kind {
     Module,
     /// A program or shared library in user space.
     Program,
+    /// Types of a header of user space.
+    Header,
 }
 
 /// One object of the kernel, or one program or library.
@@ -144,6 +146,11 @@ impl Object {
     /// Whether it is a program or library in user space.
     pub fn is_program(&self) -> bool {
         self.kind == Kind::Program
+    }
+
+    /// Whether objects of its types are in the memory of processes: it is a program, or a header's types.
+    pub fn reads_user(&self) -> bool {
+        matches!(self.kind, Kind::Program | Kind::Header)
     }
 
     /// The file that processes map, of a program.

@@ -50,7 +50,7 @@ fn find_part(base: &TypedLocation, container: TypeId, member: &ast::Name) -> Res
     let location = match found.bits {
         None => location,
         Some(bits) => {
-            let value = crate::probe::joined(&location, u64::from(bits.bits), base.object.is_program()).ok_or(lost)?;
+            let value = crate::probe::joined(&location, u64::from(bits.bits), base.object.reads_user()).ok_or(lost)?;
             let signed = matches!(scalar(debug, found.type_id, span)?, Scalar::Number { signed: true, .. });
             Location::Value(if signed { LongExpr::sign_extend(value, bits.bits, span) } else { value })
         }

@@ -43,15 +43,15 @@ pub(in crate::elaborate) fn load(found: &TypedLocation, span: Span) -> Result<Lo
             return Err(VariableError::NoAddress { span, why: "the array is held in registers" }.into());
         }
         (Location::Memory { address, bits: Some(range) }, Scalar::Number { signed, .. }) => {
-            return bit_field(address, *range, *signed, found.object.is_program(), span);
+            return bit_field(address, *range, *signed, found.object.reads_user(), span);
         }
         (Location::Memory { address, bits: None }, Scalar::Number { size, .. }) => {
-            reader(found.object.is_program())(address.clone(), *size, span)
+            reader(found.object.reads_user())(address.clone(), *size, span)
         }
         (Location::Register { offset }, _) => LongExpr::register(*offset, span),
         (Location::Value(value), _) => value.clone(),
         (Location::Parts(_), Scalar::Number { size, .. }) => {
-            let joined = crate::probe::joined(&found.location, u64::from(*size) * 8, found.object.is_program());
+            let joined = crate::probe::joined(&found.location, u64::from(*size) * 8, found.object.reads_user());
             joined.ok_or(VariableError::NoAddress { span, why: "the compiler has optimised out a part of it" })?
         }
     };
@@ -71,7 +71,7 @@ pub(in crate::elaborate) fn place_of(found: &TypedLocation, span: Span) -> Resul
     let Scalar::Number { size, signed } = scalar(debug, found.type_id, span)? else {
         return Err(StatementError::NotAssignable { span }.into());
     };
-    let user = found.object.is_program();
+    let user = found.object.reads_user();
     match &found.location {
         Location::Register { offset } => Ok(LongPlace::Register { offset: *offset, size, signed }),
         Location::Memory { address, bits: None } => {

@@ -52,7 +52,7 @@ impl Descriptions {
         }
         let debug = object.debug().map_err(|error| debug_error(error, span))?;
         let mut description = describe(debug, id, levels, span)?;
-        description.user = object.is_program();
+        description.user = object.reads_user();
         description.narrow = debug.word() == 4;
         let description = self.shared(description);
         self.by_type.insert(key, (Rc::clone(object), Arc::clone(&description)));

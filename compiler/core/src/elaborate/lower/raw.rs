@@ -3,10 +3,11 @@
 //! Operators on raw memory, registers and C constants: `@kderef`, `@uderef`, `@kregister`, `@uregister`, `@const`.
 
 use super::Lowering;
+use crate::builtin;
 use crate::elaborate::error::{Error, TypeError, VariableError};
 use crate::elaborate::unit::Unit;
 use crate::probe::registers;
-use crate::program::{EmbeddedC, Expr, LongExpr, LongKind, Type};
+use crate::program::{BinaryOp, EmbeddedC, Expr, LongExpr, LongKind, Type};
 use spile_source::Span;
 use spile_syntax::ast;
 
@@ -28,7 +29,8 @@ impl Lowering<'_, '_> {
         Ok(LongExpr { kind: LongKind::Read { address, size, user }, span }.into())
     }
 
-    /// `@kregister(number)`: a register of the probed kernel code by its DWARF number.
+    /// `@kregister(number)`, `@uregister(number)`: a register of the probed code, or of the current task's program, by its DWARF
+    /// number.
     pub(super) fn lower_register(
         &mut self,
         unit: &Unit,
@@ -36,19 +38,23 @@ impl Lowering<'_, '_> {
         number: &ast::Expr,
         span: Span,
     ) -> Result<Expr, Error> {
-        let what = if user { "@uregister" } else { "@kregister" };
-        if user || !unit.at.has_registers() {
-            return Err(VariableError::NoRegisters { what, point: unit.at.point.clone(), span }.into());
+        if !user && !unit.at.has_registers() {
+            return Err(VariableError::NoRegisters { what: "@kregister", point: unit.at.point.clone(), span }.into());
         }
         let offset = self
             .lookup()
             .fold(unit, number)
             .and_then(|number| u16::try_from(number).ok())
             .and_then(registers::pt_regs_offset);
-        match offset {
-            Some(offset) => Ok(LongExpr::register(offset, span).into()),
-            None => Err(VariableError::RegisterNumber { span: number.span }.into()),
+        let offset = offset.ok_or(VariableError::RegisterNumber { span: number.span })?;
+        let in_program = unit.at.context.as_ref().and_then(|context| context.object());
+        if !user || in_program.is_some_and(|object| object.is_program()) {
+            return Ok(LongExpr::register(offset, span).into());
         }
+        let registers = builtin::find("__get_uregs", 0).ok_or(VariableError::RegisterNumber { span: number.span })?;
+        let registers = LongExpr { kind: LongKind::Builtin(registers, Vec::new()), span };
+        let address = LongExpr::binary(BinaryOp::Add, registers, LongExpr::constant(offset.into(), span), span);
+        Ok(LongExpr::read(address, 8, span).into())
     }
 
     /// `@const("C text")`: evaluated with the kernel's headers, in the embedded unit.
