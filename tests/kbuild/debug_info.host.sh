@@ -9,6 +9,7 @@
 # stdout: ^type: .*struct spile_context \{
 # stdout: ^moved, at its address: Line [0-9]+ of ".*session\.c" starts at address 0xffffffffc0[0-9a-f]+ <spile_session_start
 # stdout: ^in place of the module: Line [0-9]+ of ".*session\.c" starts at address 0xffffffffc0[0-9a-f]+ <spile_session_start
+# limit: 121
 # stderr: ^Debug information: new/\.build-id/[0-9a-f]{2}/[0-9a-f]{38}\.debug$
 # stderr: ^spile: --debug-info is for a module, and -p3 makes none$
 

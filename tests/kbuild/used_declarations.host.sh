@@ -1,6 +1,7 @@
 # Shows: of the runtime's headers the compiler gets all that scripts need: none is compiled a second time with the whole headers,
 # which -v would say.
 # stdout: ^[3-9][0-9] scripts, 0 compiled twice$
+# limit: 121
 
 cp -r "$CACHE" cache
 export SPILE_CACHE_DIR=$PWD/cache

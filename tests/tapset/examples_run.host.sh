@@ -1,7 +1,7 @@
 # Shows: example scripts of Debian's systemtap-doc: each runs in a guest under a small load, and prints the output that
 # its description shows; most count what the kernel counts too.
 # stdout: ^[0-9]+ of [0-9]+ print the expected output, [6-9][0-9] of them agree with counters of the kernel or a second tool; at least 60 have to$
-# limit: 450
+# limit: 901
 
 examples=/usr/share/systemtap/examples
 if ! [ -d $examples ]; then

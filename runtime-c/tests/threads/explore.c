@@ -61,11 +61,10 @@ struct place {
 };
 
 struct thread {
-	ucontext_t context;	/* at the start; then: */
+	ucontext_t context;	/* with its stack; only to make the thread, as it takes system calls */
+	jmp_buf start;		/* of an execution */
 	jmp_buf at;
-	bool begun;
-	char *stack;
-	bool ended, waits;
+	bool made, begun, ended, waits;
 	struct view view;
 	struct view acquired;	/* by relaxed loads: for the next acquire fence */
 	struct view released;	/* by the last release fence: of relaxed stores */
@@ -132,7 +131,7 @@ static void join(struct view *to, const struct view *from)
 {
 	unsigned int i;
 
-	for (i = 0; i < place_count; i++)
+	for (i = 0; i < PLACES; i++)
 		to->least[i] = max(to->least[i], from->least[i]);
 }
 
@@ -150,7 +149,7 @@ static void go_on_with(unsigned int next)
 	if (threads[next].begun)
 		_longjmp(threads[next].at, 1);
 	threads[next].begun = true;
-	setcontext(&threads[next].context);
+	_longjmp(threads[next].start, 1);
 }
 
 /* must: this thread cannot continue, or lets others continue first. */
@@ -349,12 +348,17 @@ struct scenario {
 
 static const struct scenario *scenario;
 
+static jmp_buf explorer_at;
+
+/* Each execution begins after the first line, on the same stack. */
 static void run_thread(void)
 {
+	if (!_setjmp(threads[running].start))
+		swapcontext(&threads[running].context, &explorer);
 	scenario->run(running);
 	threads[running].ended = true;
 	maybe_switch(true);
-	setcontext(&explorer);
+	_longjmp(explorer_at, 1);
 }
 
 static void execute(void)
@@ -367,19 +371,27 @@ static void execute(void)
 	thread_count = scenario->threads;
 	for (i = 0; i < thread_count; i++) {
 		struct thread *thread = &threads[i];
-		char *stack = thread->stack ?: malloc(STACK);
 
-		memset(thread, 0, sizeof(*thread));
-		thread->stack = stack;
-		getcontext(&thread->context);
-		thread->context.uc_stack.ss_sp = stack;
-		thread->context.uc_stack.ss_size = STACK;
-		makecontext(&thread->context, run_thread, 0);
+		if (!thread->made) {
+			thread->made = true;
+			getcontext(&thread->context);
+			thread->context.uc_stack.ss_sp = malloc(STACK);
+			thread->context.uc_stack.ss_size = STACK;
+			makecontext(&thread->context, run_thread, 0);
+			running = i;
+			swapcontext(&explorer, &thread->context);
+		}
+		thread->begun = thread->ended = thread->waits = false;
+		thread->time = 0;
+		memset(&thread->view, 0, sizeof(thread->view));
+		memset(&thread->acquired, 0, sizeof(thread->acquired));
+		memset(&thread->released, 0, sizeof(thread->released));
 	}
 	running = choose(thread_count);
 	this_cpu = running;
 	threads[running].begun = true;
-	swapcontext(&explorer, &threads[running].context);
+	if (!_setjmp(explorer_at))
+		_longjmp(threads[running].start, 1);
 	scenario->check();
 	executions++;
 }

@@ -6,6 +6,7 @@ use super::*;
 use crate::dwarf::Dwarf;
 use crate::source::Source;
 use spile_base::cache::Cache;
+use std::sync::LazyLock;
 
 /// The newest installed vmlinux with debug information; prints a note and gives `None` if there is none.
 pub(crate) fn installed() -> Option<PathBuf> {
@@ -19,8 +20,10 @@ pub(crate) fn installed() -> Option<PathBuf> {
     found.pop()
 }
 
-fn kernel() -> Option<DebugInfo> {
-    Some(open(&installed()?))
+/// Its debug information, read once for all tests.
+fn kernel() -> Option<&'static DebugInfo> {
+    static KERNEL: LazyLock<Option<DebugInfo>> = LazyLock::new(|| Some(open(&installed()?)));
+    KERNEL.as_ref()
 }
 
 #[test]

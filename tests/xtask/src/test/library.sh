@@ -181,7 +181,7 @@ unloaded() {
 }
 
 # named NAME: ids of the processes with this name.
-named() { grep -l "^Name:.$1\$" /proc/[0-9]*/status 2>/dev/null | cut -d / -f 3; }
+named() { grep -lx -- "$1" /proc/[0-9]*/comm 2>/dev/null | cut -d / -f 3; }
 
 # start_all NAME...: runs each NAME.ko with its own loader, output in NAME.out and NAME.err, all armed; sets $loaders.
 start_all() {
@@ -203,11 +203,14 @@ shows() {
 # a_while MILLISECONDS: sleeps for a random part of them.
 a_while() { sleep "$(awk -v seed="$(hexdump -n 4 -e '"%u"' /dev/urandom)" -v most="$1" 'BEGIN { srand(seed); printf "%.6f", rand() * most / 1000 }')"; }
 
+# any_of_suid: whether a process of a set-uid spilerun is there.
+any_of_suid() { grep -qxE 'suid|spile-(root|guard|start)' /proc/[0-9]*/comm 2>/dev/null; }
+
 # nothing_of_suid NAME: waits until neither the module nor a process of a set-uid spilerun is there.
 nothing_of_suid() {
 	unloaded "$1"
 	for tenth in $(seq $((150 * PATIENCE))); do
-		[ -n "$(named suid)$(named spile-root)$(named spile-guard)$(named spile-start)" ] || return 0
+		any_of_suid || return 0
 		sleep 0.1
 	done
 	echo "left: $(named suid) $(named spile-root) $(named spile-guard) $(named spile-start)"
