@@ -10,6 +10,7 @@
 #include <linux/fs.h>
 #include <linux/kdev_t.h>
 #include <linux/namei.h>
+#include <linux/overflow.h>
 #include <linux/path.h>
 #include <linux/rcupdate.h>
 #include <linux/sched/signal.h>
@@ -27,6 +28,7 @@
 enum {
 	MOST_SEGMENTS = 64,		/* program headers that are looked at */
 	MOST_NOTES = 64 << 10,		/* bytes of one segment of notes */
+	SUM_BYTES = 64 << 10,		/* that are read at once */
 };
 
 struct program_file {
@@ -114,6 +116,7 @@ static unsigned int read_headers(struct file *file, Elf64_Phdr *headers)
 		if (kernel_read(file, &narrow, sizeof(narrow), &at) != sizeof(narrow))
 			return 0;
 		headers[i].p_type = narrow.p_type;
+		headers[i].p_flags = narrow.p_flags;
 		headers[i].p_offset = narrow.p_offset;
 		headers[i].p_filesz = narrow.p_filesz;
 	}
@@ -141,17 +144,80 @@ static struct file *open_for_notes(const struct path *path)
 	return file;
 }
 
+static bool is_code(const Elf64_Phdr *header)
+{
+	return header->p_type == PT_LOAD && header->p_flags & PF_X;
+}
+
+/* Adds a segment's words to the sum; false if they cannot be read. */
+static bool add_segment(struct file *file, const Elf64_Phdr *header, u64 *words, u64 *sum)
+{
+	loff_t at = header->p_offset;
+	u64 left = header->p_filesz;
+	size_t some, i;
+
+	while (left) {
+		some = min_t(u64, left, SUM_BYTES);
+		words[(some - 1) / sizeof(*words)] = 0;
+		if (fatal_signal_pending(current) || kernel_read(file, words, some, &at) != some)
+			return false;
+		for (i = 0; i < DIV_ROUND_UP(some, sizeof(*words)); i++)
+			*sum = (*sum ^ words[i]) * 0x100000001b3ull;
+		left -= some;
+		cond_resched();
+	}
+	return true;
+}
+
+/* Whether the file's code is that of the program, by its sum (script.h). */
+static bool has_code(struct file *file, const struct spile_program *program,
+		     const Elf64_Phdr *headers, unsigned int count)
+{
+	u64 sum = 0xcbf29ce484222325ull, bytes = 0, *words;
+	bool read = true;
+	unsigned int i;
+
+	/* First, since a file of any size may be there. */
+	for (i = 0; i < count; i++)
+		if (is_code(&headers[i]) &&
+		    check_add_overflow(bytes, (u64)headers[i].p_filesz, &bytes))
+			return false;
+	if (bytes != program->code_bytes)
+		return false;
+	words = kvmalloc(SUM_BYTES, GFP_KERNEL);
+	if (!words)
+		return false;
+	for (i = 0; i < count && read; i++)
+		if (is_code(&headers[i]))
+			read = add_segment(file, &headers[i], words, &sum);
+	kvfree(words);
+	return read && sum == program->code_sum;
+}
+
+static void report_other_build(const struct spile_program *program, const unsigned char *found,
+			       unsigned int found_bytes)
+{
+	char expected[SPILE_BUILD_ID_TEXT], there[SPILE_BUILD_ID_TEXT];
+
+	if (!program->build_id_bytes)
+		tell("%s is not the file that the script was compiled for (that has no build-id, and other code): its probes are not armed; compile the script again",
+		     program->path);
+	else
+		tell("Build-id mismatch [man warning::buildid]: %s is not the file that the script was compiled for (build-id %s, expected %s): its probes are not armed; compile the script again",
+		     program->path, spile_build_id_text(there, found, found_bytes),
+		     spile_build_id_text(expected, program->build_id, program->build_id_bytes));
+}
+
 /* The same fields as the kernel's own loader reads (fs/binfmt_elf.c). */
 static int check_program(const struct spile_program *program, const struct path *path)
 {
-	char expected[SPILE_BUILD_ID_TEXT], there[SPILE_BUILD_ID_TEXT];
 	unsigned char found[SPILE_BUILD_ID_MAX];
-	unsigned int found_bytes = 0;
+	unsigned int found_bytes = 0, count;
 	Elf64_Phdr *headers;
 	struct file *file;
 	bool same = false;
 
-	if (!program->build_id_bytes)
+	if (!program->build_id_bytes && !program->code_bytes)
 		return 0;
 	file = open_for_notes(path);
 	if (IS_ERR(file)) {
@@ -160,17 +226,17 @@ static int check_program(const struct spile_program *program, const struct path 
 		return PTR_ERR(file);
 	}
 	headers = kcalloc(MOST_SEGMENTS, sizeof(*headers), GFP_KERNEL);
-	if (headers)
-		same = has_build_id(file, program, headers, read_headers(file, headers), found,
-				    &found_bytes);
+	if (headers) {
+		count = read_headers(file, headers);
+		same = program->build_id_bytes ?
+			       has_build_id(file, program, headers, count, found, &found_bytes) :
+			       has_code(file, program, headers, count);
+	}
 	kfree(headers);
 	filp_close(file, NULL);
 	if (same)
 		return 0;
-	tell(
-		"Build-id mismatch [man warning::buildid]: %s is not the file that the script was compiled for (build-id %s, expected %s): its probes are not armed; compile the script again",
-		program->path, spile_build_id_text(there, found, found_bytes),
-		spile_build_id_text(expected, program->build_id, program->build_id_bytes));
+	report_other_build(program, found, found_bytes);
 	return -EKEYREJECTED;
 }
 

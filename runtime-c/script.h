@@ -462,7 +462,14 @@ struct spile_target {
 struct spile_program {
 	const char *path;
 	unsigned char build_id[20];
-	unsigned int build_id_bytes;	/* 0: the file has none, do not check */
+	unsigned int build_id_bytes;	/* 0: the file has none */
+	/*
+	 * Of a file without one the bytes of its code and their sum; 0: do not check. The sum is
+	 * FNV-1a over 64-bit words of the segments (PT_LOAD) that can be executed; the last word of
+	 * a segment is filled up with zeros.
+	 */
+	spile_ulong code_bytes;
+	spile_ulong code_sum;
 };
 
 /*

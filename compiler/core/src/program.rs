@@ -19,6 +19,7 @@ pub use attachment::{Attachment, Label, Mechanism, Registers, Runs, Value};
 pub use expression::{
     BinaryOp, BitField, Comparison, Expr, LongExpr, LongKind, LongPlace, StringExpr, StringKind, StringPlace,
 };
+use spile_debuginfo::CodeSum;
 use spile_source::Span;
 pub use spile_syntax::ast::{Extractor, SortBy};
 
@@ -277,6 +278,8 @@ pub struct UserProgram {
     pub path: String,
     /// GNU build-id; empty if the file has none.
     pub build_id: Vec<u8>,
+    /// Of a file without one: its code. None: any file of that path will do.
+    pub code: Option<CodeSum>,
 }
 
 /// Where in a target: a link-time address of the kernel, or an anchor symbol of a module and the bytes after it.

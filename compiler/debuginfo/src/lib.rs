@@ -34,8 +34,8 @@ pub mod target;
 mod tests;
 
 pub use self::object::{
-    Address, Elf, FunctionCode, Marker, MarkerArgument, Operand, Patched, Reason, Reserved, Section, SectionId, Symbol,
-    SymbolOffset, ThreadBlock, demangled, is_unlisted, last_part,
+    Address, CodeSum, Elf, FunctionCode, Marker, MarkerArgument, Operand, Patched, Reason, Reserved, Section,
+    SectionId, Symbol, SymbolOffset, ThreadBlock, demangled, is_unlisted, last_part,
 };
 pub use debug_info::DebugInfo;
 pub use error::Error;

@@ -12,6 +12,7 @@ use crate::userspace::locate;
 const DEBUG: &str = "/usr/lib/debug";
 /// Largest `.gnu_debugdata` that is unpacked, in bytes.
 const MAX_DEBUGDATA: u64 = 64 << 20;
+const MAX_SUMMED: u64 = 1 << 30;
 /// KiB that its decoder may use.
 const MAX_DICTIONARY: u32 = 64 << 10;
 
@@ -102,22 +103,44 @@ pub fn debug_file(elf: &dyn Elf, path: &Path) -> Option<std::fs::File> {
     let by_id = hex
         .split_at_checked(2)
         .map(|(first, rest)| PathBuf::from(DEBUG).join(".build-id").join(first).join(format!("{rest}.debug")));
-    let link = elf.section(".gnu_debuglink").and_then(|section| {
+    let section = elf.section(".gnu_debuglink");
+    let link = section.as_ref().and_then(|section| {
         let name = section.data.split(|byte| *byte == 0).next().unwrap_or_default();
         String::from_utf8(name.to_vec()).ok().filter(|name| !name.is_empty() && !name.contains('/'))
     });
+    let expected = section.as_ref().and_then(|section| section.data.last_chunk()).map(|sum| u32::from_le_bytes(*sum));
     let directory = path.parent().unwrap_or(Path::new("/"));
     let below = directory.strip_prefix("/").unwrap_or(directory);
     let beside = link.as_ref().map(|name| directory.join(".debug").join(name));
     let there = link.as_ref().map(|name| PathBuf::from(DEBUG).join(below).join(name));
     let same = |file: &std::fs::File| {
         let id = file.try_clone().ok().and_then(|file| Image::of(file).with(|elf| elf.build_id()));
-        id.is_some_and(|id| id == elf.build_id())
+        match id {
+            // Neither has one: by the checksum of the whole file.
+            Some(id) if id.is_empty() && elf.build_id().is_empty() => expected.is_some() && sum_of(file) == expected,
+            id => id.is_some_and(|id| id == elf.build_id()),
+        }
     };
     // The directory belongs to the program's owner. The others are root's, and consist of links.
     let beside = beside.into_iter().filter_map(|path| locate::open_foreign(&path));
     let by_id = by_id.into_iter().filter_map(|path| locate::open(&path));
     by_id.chain(beside).chain(there.into_iter().filter_map(|path| locate::open(&path))).find(same)
+}
+
+/// CRC-32 of a file, as `.gnu_debuglink` has it; `None` if it cannot be read, or is very large.
+fn sum_of(file: &std::fs::File) -> Option<u32> {
+    use std::os::unix::fs::FileExt;
+    let bytes = file.metadata().ok().map(|file| file.len()).filter(|bytes| *bytes <= MAX_SUMMED)?;
+    let mut hasher = crc32fast::Hasher::new();
+    let mut buffer = vec![0; 64 << 10];
+    let mut at = 0;
+    while at < bytes {
+        let some = &mut buffer[..(bytes - at).min(64 << 10) as usize];
+        file.read_exact_at(some, at).ok()?;
+        hasher.update(some);
+        at += some.len() as u64;
+    }
+    Some(hasher.finalize())
 }
 
 fn unpacked(packed: &[u8]) -> Option<Vec<u8>> {
@@ -179,6 +202,25 @@ mod tests {
         std::fs::remove_file(&debug).unwrap();
         std::fs::rename(&real, &debug).unwrap();
         assert!(found());
+    }
+
+    #[test]
+    fn a_debug_file_without_a_build_id_has_the_checksum_of_the_link() {
+        let directory = tempfile::tempdir().unwrap();
+        let debug = directory.path().join(".debug/x.debug");
+        std::fs::create_dir(directory.path().join(".debug")).unwrap();
+        // The ELF header of a file without sections and segments.
+        let mut bytes = vec![0; 64];
+        bytes[..7].copy_from_slice(b"\x7fELF\x02\x01\x01");
+        bytes[16..24].copy_from_slice(&[2, 0, 62, 0, 1, 0, 0, 0]);
+        bytes[52] = 64;
+        std::fs::write(&debug, &bytes).unwrap();
+        let linked = |sum: u32| {
+            let link = [b"x.debug\0".as_slice(), &sum.to_le_bytes()].concat();
+            debug_file(&Stripped { build_id: Vec::new(), link }, &directory.path().join("program")).is_some()
+        };
+        assert!(linked(crc32fast::hash(&bytes)));
+        assert!(!linked(crc32fast::hash(&bytes) ^ 1), "an older build's");
     }
 
     fn symbol(address: u64, bytes: u64, name: &str, is_global: bool) -> Symbol {

@@ -227,6 +227,9 @@ struct Target<'p> {
 struct UserProgram<'p> {
     path: Literal<'p>,
     build_id: Vec<String>,
+    code_bytes: u64,
+    /// With `code_bytes`.
+    code_sum: Option<Hex>,
 }
 
 #[derive(Serialize)]
@@ -548,7 +551,12 @@ fn target(target: &program::Target) -> Target<'_> {
 
 fn user_program(program: &program::UserProgram) -> UserProgram<'_> {
     let id = program.build_id.iter().take(20);
-    UserProgram { path: literal(&program.path), build_id: id.map(|byte| format!("{byte:#04x}")).collect() }
+    UserProgram {
+        path: literal(&program.path),
+        build_id: id.map(|byte| format!("{byte:#04x}")).collect(),
+        code_bytes: program.code.map_or(0, |code| code.bytes),
+        code_sum: program.code.map(|code| Hex(code.sum)),
+    }
 }
 
 fn module_symbol(symbol: &plan::ModuleSymbol) -> ModuleSymbol<'_> {

@@ -107,23 +107,29 @@ impl<'k> Resolver<'k> {
     /// The program's number; it is added when first used.
     pub(crate) fn program(&mut self, object: &Object) -> ProgramId {
         let path = self.installed(object.path());
-        if let Some(index) =
-            self.used_programs.iter().position(|program| program.path == path && program.build_id == object.build_id())
+        let code = object.code_sum();
+        if let Some(index) = self
+            .used_programs
+            .iter()
+            .position(|program| program.path == path && program.build_id == object.build_id() && program.code == code)
         {
             return ProgramId(index as u32);
         }
-        self.used_programs.push(UserProgram { path, build_id: object.build_id().to_vec() });
+        self.used_programs.push(UserProgram { path, build_id: object.build_id().to_vec(), code });
         ProgramId(self.used_programs.len() as u32 - 1)
     }
 
     /// The same of a program of which only the path matters: whatever its build.
     pub(in crate::probe) fn program_at(&mut self, path: &Path) -> ProgramId {
         let path = self.installed(path);
-        let known = self.used_programs.iter().position(|program| program.path == path && program.build_id.is_empty());
+        let known = self
+            .used_programs
+            .iter()
+            .position(|program| program.path == path && program.build_id.is_empty() && program.code.is_none());
         if let Some(index) = known {
             return ProgramId(index as u32);
         }
-        self.used_programs.push(UserProgram { path, build_id: Vec::new() });
+        self.used_programs.push(UserProgram { path, build_id: Vec::new(), code: None });
         ProgramId(self.used_programs.len() as u32 - 1)
     }
 

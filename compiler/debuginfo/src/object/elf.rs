@@ -432,6 +432,18 @@ impl Elf {
         (!name.is_empty() && !name.contains('/')).then(|| PathBuf::from(name))
     }
 
+    /// Whether `debug` is the object with the debug information of this one: by their build-ids or, where neither has one, by the
+    /// checksum in `.gnu_debuglink` (CRC-32 of the whole file).
+    pub(crate) fn is_described_by(&self, debug: &Elf) -> bool {
+        if !self.build_id().is_empty() || !debug.build_id().is_empty() {
+            return self.build_id() == debug.build_id();
+        }
+        let expected = self.parse().ok().and_then(|elf| elf.gnu_debuglink().ok()?).map(|(_, sum)| sum);
+        // A 32-bit file's bytes are not those here.
+        let sum = || std::fs::read(debug.path()).ok().map(|file| crc32fast::hash(&file));
+        expected.is_some_and(|expected| sum() == Some(expected))
+    }
+
     /// Name and build-id from `.gnu_debugaltlink`: the file with the entries that this one shares with others.
     pub(crate) fn shared_link(&self) -> Option<(PathBuf, Vec<u8>)> {
         use std::os::unix::ffi::OsStrExt;

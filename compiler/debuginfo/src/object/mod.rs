@@ -7,6 +7,7 @@
 
 mod boot_image;
 mod bring_up;
+mod code_sum;
 pub(crate) mod demangle;
 mod dynamic;
 mod elf;
@@ -27,6 +28,7 @@ mod symbol_table;
 mod thread_local;
 mod thread_parts;
 
+pub use code_sum::{CodeSum, code_sum};
 pub use demangle::{demangled, last_part};
 pub use elf::{Address, DataSymbol, Elf, Section, SectionId, Symbol, SymbolOffset};
 pub(crate) use elf::{Contents, is_raw_btf};

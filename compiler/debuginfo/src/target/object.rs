@@ -9,7 +9,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use super::reserved::{self, Which};
-use crate::object::{DataSymbol, Edges, EntryPoints, Flow};
+use crate::object::{CodeSum, DataSymbol, Edges, EntryPoints, Flow};
 use crate::{
     self as debuginfo, Address, DebugInfo, Elf, FunctionCode, Patched, Reason, Reserved, SymbolOffset, ThreadBlock,
 };
@@ -51,6 +51,7 @@ pub struct Object {
     found_entrances: OnceCell<Option<Reserved>>,
     /// Of a program, the file that is mapped, where another one has the debug information.
     mapped: Option<Arc<Elf>>,
+    code_sum: OnceCell<Option<CodeSum>>,
 }
 
 /// The code of some functions of an object.
@@ -92,6 +93,7 @@ impl Object {
             all_entrances: OnceCell::new(),
             found_entrances: OnceCell::new(),
             mapped: None,
+            code_sum: OnceCell::new(),
         }
     }
 
@@ -131,6 +133,14 @@ impl Object {
     /// Empty where the object was linked without one.
     pub fn build_id(&self) -> &[u8] {
         self.elf.build_id()
+    }
+
+    /// What tells it from other builds where it has no build-id; None: it has one, or is no program.
+    pub fn code_sum(&self) -> Option<CodeSum> {
+        if !self.is_program() || !self.build_id().is_empty() {
+            return None;
+        }
+        *self.code_sum.get_or_init(|| crate::object::code_sum(self.mapped().path()).ok().flatten())
     }
 
     /// Link-time address of the build-id's bytes, in the kernel's `.notes`; None for modules.

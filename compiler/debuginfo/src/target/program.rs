@@ -219,7 +219,7 @@ impl Programs {
         }
         let mut symbols = None;
         for place in debug_places(path, &own, &self.debug_dirs(), self.options.sysroot.as_deref()) {
-            let Some(debug) = Elf::open_program(&place).ok().filter(|debug| debug.build_id() == own.build_id()) else {
+            let Some(debug) = Elf::open_program(&place).ok().filter(|debug| own.is_described_by(debug)) else {
                 continue;
             };
             if debug.has_section(".debug_info") {

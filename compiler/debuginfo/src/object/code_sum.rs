@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
+//! What tells two builds of a program apart where its file has no build-id: the sum of its code, which the runtime computes of
+//! the file that it finds (`runtime-c/program.c`).
+
+use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom};
+use std::path::Path;
+
+use object::elf::{FileHeader32, FileHeader64, PF_X, PT_LOAD};
+use object::endian::Endianness;
+use object::read::ReadCache;
+use object::read::elf::{FileHeader, ProgramHeader};
+
+/// Program headers that are looked at: `MOST_SEGMENTS` of the runtime.
+const MOST_SEGMENTS: usize = 64;
+const BEGIN: u64 = 0xcbf2_9ce4_8422_2325;
+const FACTOR: u64 = 0x0000_0100_0000_01b3;
+
+/// The code of a program or library: of its segments (PT_LOAD) that can be executed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CodeSum {
+    /// Their bytes in the file.
+    pub bytes: u64,
+    /// FNV-1a over their 64-bit words; the last word of a segment is filled up with zeros.
+    pub sum: u64,
+}
+
+/// That of an ELF file of 32 or 64 bits; `None`: it is none, or has no code.
+pub fn code_sum(path: &Path) -> io::Result<Option<CodeSum>> {
+    let file = File::open(path)?;
+    let cache = ReadCache::new(&file);
+    let segments =
+        segments::<FileHeader64<Endianness>>(&cache).or_else(|| segments::<FileHeader32<Endianness>>(&cache));
+    let mut found = CodeSum { bytes: 0, sum: BEGIN };
+    for (start, bytes) in segments.unwrap_or_default() {
+        found.bytes = found.bytes.saturating_add(bytes);
+        found.sum = add_segment(&file, start, bytes, found.sum)?;
+    }
+    Ok((found.bytes > 0).then_some(found))
+}
+
+/// Place in the file and bytes of each segment of code.
+fn segments<H: FileHeader>(file: &ReadCache<&File>) -> Option<Vec<(u64, u64)>> {
+    let header = H::parse(file).ok()?;
+    let endian = header.endian().ok()?;
+    let all = header.program_headers(endian, file).ok()?.iter().take(MOST_SEGMENTS);
+    let code = all.filter(|segment| segment.p_type(endian) == PT_LOAD && segment.p_flags(endian).contains(PF_X));
+    Some(code.map(|segment| (segment.p_offset(endian).into(), segment.p_filesz(endian).into())).collect())
+}
+
+fn add_segment(mut file: &File, start: u64, bytes: u64, mut sum: u64) -> io::Result<u64> {
+    let mut buffer = vec![0; 64 << 10];
+    let mut left = bytes;
+    file.seek(SeekFrom::Start(start))?;
+    while left > 0 {
+        let some = &mut buffer[..left.min(64 << 10) as usize];
+        file.read_exact(some)?;
+        for word in some.chunks(8) {
+            let mut whole = [0; 8];
+            whole[..word.len()].copy_from_slice(word);
+            sum = (sum ^ u64::from_le_bytes(whole)).wrapping_mul(FACTOR);
+        }
+        left -= some.len() as u64;
+    }
+    Ok(sum)
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test that fails may say so in any way")]
+mod tests {
+    use super::*;
+    use std::process::Command;
+
+    /// A program of this C without a build-id.
+    fn compiled(directory: &Path, name: &str, text: &str, options: &[&str]) -> std::path::PathBuf {
+        let (source, out) = (directory.join(format!("{name}.c")), directory.join(name));
+        std::fs::write(&source, text).unwrap();
+        let gcc = Command::new("gcc")
+            .args(["-O1", "-nostdlib", "-static", "-Wl,--build-id=none", "-Wl,-e,f"])
+            .args(options)
+            .arg("-o")
+            .args([&out, &source])
+            .status();
+        assert!(gcc.unwrap().success());
+        out
+    }
+
+    #[test]
+    fn is_of_the_code_alone() {
+        let directory = tempfile::tempdir().unwrap();
+        let compiled = |name: &str, text: &str, options: &[&str]| {
+            code_sum(&compiled(directory.path(), name, text, options)).unwrap().unwrap()
+        };
+        let one = compiled("one", "int n = 1; int f(int a) { return a * 3 + n; }", &[]);
+        assert_eq!(compiled("debug", "int n = 1; int f(int a) { return a * 3 + n; }", &["-g"]), one);
+        assert_eq!(compiled("data", "int n = 2; int f(int a) { return a * 3 + n; }", &[]), one);
+        assert_ne!(compiled("other", "int n = 1; int f(int a) { return a * 7 + n; }", &[]).sum, one.sum);
+        let narrow = compiled("narrow", "int n = 1; int f(int a) { return a * 3 + n; }", &["-m32"]);
+        assert!(narrow.bytes > 0 && narrow.sum != one.sum);
+    }
+
+    #[test]
+    fn of_no_program() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        assert_eq!(code_sum(file.path()).unwrap(), None);
+        std::fs::write(file.path(), [b"\x7fELF\x02\x01\x01".as_slice(), &[0xff; 100]].concat()).unwrap();
+        assert_eq!(code_sum(file.path()).unwrap(), None);
+    }
+}
