@@ -8,7 +8,7 @@ use spile_abi::budget::{Budget, Exceeded, Limits, USUAL};
 
 use super::Source;
 use crate::error::Error;
-use crate::facts::{Extent, FoundMember, MAX_CHAIN, MemberError, Type, TypeId, TypeTag};
+use crate::facts::{Extent, FoundMember, MAX_CHAIN, Member, MemberError, Type, TypeId, TypeTag};
 
 /// Limit for one search for a member. Anonymous structs that nest deeper are a cycle of damaged entries.
 const MEMBERS: Limits = Limits { depth: 32, ..USUAL };
@@ -98,12 +98,15 @@ impl dyn Source {
             return Ok(None);
         }
         self.within(search.budget.work(members.len()))?;
-        for member in members {
+        // A struct's own member hides one of that name in a base, and gcc writes bases first.
+        let is_it = |member: &&Member| member.name.as_deref() == Some(search.name);
+        if let Some(own) = members.iter().find(is_it) {
+            let offset = offset.saturating_add(own.offset);
+            return Ok(Some(FoundMember { type_id: own.type_id, offset, bits: own.bits }));
+        }
+        for member in self.bases_last(members)? {
             let offset = offset.saturating_add(member.offset);
             match member.name {
-                Some(own) if own == search.name => {
-                    return Ok(Some(FoundMember { type_id: member.type_id, offset, bits: member.bits }));
-                }
                 Some(own) => search.candidates.push(own),
                 None => {
                     self.within(search.budget.enter())?;
@@ -116,6 +119,19 @@ impl dyn Source {
             }
         }
         Ok(None)
+    }
+
+    /// The members in their order, after them the base classes: unnamed ones whose type has a name. What is in an anonymous union
+    /// is the struct's own.
+    fn bases_last(&self, members: Vec<Member>) -> Result<Vec<Member>, Error> {
+        let (mut own, mut bases) = (Vec::with_capacity(members.len()), Vec::new());
+        for member in members {
+            let is_base = member.name.is_none()
+                && matches!(self.resolve_outline(member.type_id)?, Type::Struct { name: Some(_), .. });
+            if is_base { bases.push(member) } else { own.push(member) }
+        }
+        own.append(&mut bases);
+        Ok(own)
     }
 
     /// The result, or the error that the file exceeds a limit.

@@ -47,3 +47,21 @@ fn names_in_scopes() {
         assert!(debug.global("other::made", None).expect("an index").is_err());
     }
 }
+
+const HIDDEN: &str = "
+    struct Base { int id; int only; };
+    struct Second { int other; };
+    struct Derived : Base, Second { long id; union { int other; char bytes[4]; }; };
+    Derived derived;";
+
+/// A member hides those of the same name in base classes, which come first in the object.
+#[test]
+fn members_that_hide_those_of_bases() {
+    for options in [&["-x", "c++", "-gdwarf-5"], &["-x", "c++", "-gdwarf-4"]] {
+        let compiled = Compiled::new(HIDDEN, options);
+        let debug = compiled.open();
+        let derived = type_named(&debug, "Derived");
+        let place = |name| debug.member(derived, name).expect(name).offset;
+        assert_eq!((place("id"), place("only"), place("other")), (16, 4, 24));
+    }
+}
