@@ -783,7 +783,7 @@ fn named_struct(
     let (mut die, mut size) = (die_at(unit, entry.offset())?, number(&entry, gimli::DW_AT_byte_size));
     if flag(&entry, gimli::DW_AT_declaration) {
         let tag = if union { TypeTag::Union } else { TypeTag::Struct };
-        let Some(definition) = debug.try_index()?.type_named(tag, name.as_bytes()) else { return Ok(None) };
+        let Some(definition) = debug.type_definition(unit, &entry, tag)? else { return Ok(None) };
         (die, size) = match sizes.get(&definition) {
             Some(size) => (definition, *size),
             None => (definition, number(&debug.store.entry(definition)?.1, gimli::DW_AT_byte_size)),

@@ -78,12 +78,22 @@ impl Index {
     /// The first full definition of the type; of a qualified name, `ns::Type`, or its end.
     pub fn type_named(&self, tag: TypeTag, name: &[u8]) -> Option<Die> {
         let (scope, last) = split(name);
-        let key = |row| (self.tables.get(TYPES, row, 0), self.tables.text(self.tables.get(TYPES, row, 1)));
-        let wanted = (tag as u32, last);
+        self.types_called(tag, last).find(|(_, own)| is_in(scope, own)).map(|(die, _)| die)
+    }
+
+    /// The first full definition of the type in exactly that scope.
+    pub fn type_within(&self, tag: TypeTag, name: &[u8], scope: &str) -> Option<Die> {
+        self.types_called(tag, name).find(|(_, own)| *own == scope.as_bytes()).map(|(die, _)| die)
+    }
+
+    /// Definitions of that last name, and their scopes.
+    fn types_called<'n>(&'n self, tag: TypeTag, name: &'n [u8]) -> impl Iterator<Item = (Die, &'n [u8])> + 'n {
+        let cell = |row, column| self.tables.get(TYPES, row, column);
+        let key = move |row| (cell(row, 0), self.tables.text(cell(row, 1)));
+        let wanted = (tag as u32, name);
         let start = self.tables.first(TYPES, |row| key(row) < wanted);
-        let mut same = (start..self.tables.rows(TYPES)).take_while(|row| key(*row) == wanted);
-        let row = same.find(|row| is_in(scope, self.tables.text(self.tables.get(TYPES, *row, 3))))?;
-        Some(Die(self.tables.get(TYPES, row, 2)))
+        let same = (start..self.tables.rows(TYPES)).take_while(move |row| key(*row) == wanted);
+        same.map(move |row| (Die(cell(row, 2)), self.tables.text(cell(row, 3))))
     }
 
     /// Definitions, by tag and then name.

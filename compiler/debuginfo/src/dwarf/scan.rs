@@ -11,8 +11,8 @@ use std::sync::Arc;
 use gimli::{AttributeValue, DwTag, UnitOffset};
 use rayon::prelude::*;
 
-use super::entry::skip_children;
-use super::store::{Bytes, Die, EntryError, Slot, Store, Unit, flag};
+use super::entry::{Entries, skip_children};
+use super::store::{Bytes, Die, EntryError, Slot, Store, Unit, die_at, flag};
 use crate::facts::TypeTag;
 use crate::object::demangle::fits;
 use spile_base::glob;
@@ -222,6 +222,67 @@ pub(super) fn is_nesting(language: gimli::DwLang) -> bool {
         && language != gimli::DW_LANG_Mips_Assembler
 }
 
+/// What a scope without a name is called.
+pub(super) const UNNAMED: &str = "(anonymous namespace)";
+
+/// The scope of that name in another one, which may be none.
+fn within(around: &str, name: Option<Text>) -> String {
+    let name = name.map_or(UNNAMED.into(), String::from_utf8_lossy);
+    match around {
+        "" => name.into_owned(),
+        // No name that people write is so long.
+        around if around.len() > MOST_SCOPE_BYTES => around.to_string(),
+        around => format!("{around}::{name}"),
+    }
+}
+
+/// Whether there are names in such an entry.
+fn has_names(tag: DwTag) -> bool {
+    matches!(
+        tag,
+        gimli::DW_TAG_namespace
+            | gimli::DW_TAG_structure_type
+            | gimli::DW_TAG_class_type
+            | gimli::DW_TAG_union_type
+            | gimli::DW_TAG_interface_type
+    )
+}
+
+/// Namespaces and types around an entry, as the index has them: `ns::Class`, or nothing. None: it is in a function, or too deep.
+pub(super) fn scope_around(store: &Store, die: Die) -> Result<Option<String>, EntryError> {
+    let unit = store.unit_of(die)?;
+    let Some(root) = Entries::of(unit)?.next()? else { return Ok(None) };
+    let mut scope = String::new();
+    let nests = match root.attr_value(gimli::DW_AT_language) {
+        Some(AttributeValue::Language(language)) => is_nesting(language),
+        _ => false,
+    };
+    if !nests {
+        return Ok(Some(scope));
+    }
+    let mut around = root;
+    for _ in 0..=MOST_SCOPES {
+        let mut before = None;
+        around.each_child(unit, |child| -> Result<(), EntryError> {
+            if die_at(unit, child.offset())? <= die {
+                before = Some(child);
+            }
+            Ok(())
+        })?;
+        let Some(child) = before else { return Ok(None) };
+        if die_at(unit, child.offset())? == die {
+            return Ok(Some(scope));
+        }
+        if !has_names(child.tag()) {
+            return Ok(None);
+        }
+        let name = child.attr_value(gimli::DW_AT_name).and_then(|value| store.string(unit, value));
+        scope = within(&scope, name);
+        around = child;
+    }
+    Ok(None)
+}
+
 fn is_wanted(tag: DwTag) -> bool {
     tag == gimli::DW_TAG_subprogram || tag == gimli::DW_TAG_variable || type_tag(tag).is_some()
 }
@@ -277,27 +338,13 @@ impl EntryAttributes {
 impl Reading<'_> {
     /// Whether the children of such an entry are read.
     fn enters(&self, tag: DwTag) -> bool {
-        let has_names = matches!(
-            tag,
-            gimli::DW_TAG_namespace
-                | gimli::DW_TAG_structure_type
-                | gimli::DW_TAG_class_type
-                | gimli::DW_TAG_union_type
-                | gimli::DW_TAG_interface_type
-        );
-        self.nests && has_names && self.scopes.len() < MOST_SCOPES
+        self.nests && has_names(tag) && self.scopes.len() < MOST_SCOPES
     }
 
     fn enter(&mut self, seen: &EntryAttributes) -> Result<(), EntryError> {
         let name = text(self.store, self.index, seen)?;
-        let name = name.map_or("(anonymous namespace)".into(), String::from_utf8_lossy);
-        let scope = match self.scopes.last() {
-            // No name that people write is so long.
-            Some(around) if around.len() > MOST_SCOPE_BYTES => around.to_string(),
-            Some(around) => format!("{around}::{name}"),
-            None => name.into_owned(),
-        };
-        self.scopes.push(scope.into());
+        let around = self.scopes.last().map_or("", |around| around);
+        self.scopes.push(within(around, name).into());
         Ok(())
     }
 

@@ -11,6 +11,7 @@ use spile_abi::budget::{Budget, USUAL};
 
 use super::Dwarf;
 use super::quick::Quick;
+use super::scan;
 use super::store::{Bytes, Die, Entry, EntryError, Unit, constant, die_at, flag, number};
 use crate::facts::{BaseEncoding, Extent, MAX_CHAIN, Member, MemberBits, Type, TypeId, TypeTag, When};
 
@@ -92,7 +93,7 @@ impl Dwarf {
                 let union = entry.tag() == gimli::DW_TAG_union_type;
                 if flag(&entry, gimli::DW_AT_declaration) {
                     let tag = if union { TypeTag::Union } else { TypeTag::Struct };
-                    return self.definition(tag, name, if union { "union" } else { "struct" }, extent);
+                    return self.definition(unit, &entry, tag, if union { "union" } else { "struct" }, extent);
                 }
                 let size = number(&entry, gimli::DW_AT_byte_size).unwrap_or(0);
                 let members = if extent == Extent::Whole { self.members(id.die())? } else { Vec::new() };
@@ -100,7 +101,7 @@ impl Dwarf {
             }
             gimli::DW_TAG_enumeration_type => {
                 if flag(&entry, gimli::DW_AT_declaration) {
-                    return self.definition(TypeTag::Enum, name, "enum", extent);
+                    return self.definition(unit, &entry, TypeTag::Enum, "enum", extent);
                 }
                 self.enumeration(id.die(), name, extent)?
             }
@@ -135,22 +136,33 @@ impl Dwarf {
     /// The definition of a struct that the entry only declares.
     fn definition(
         &self,
+        unit: &Unit,
+        entry: &Entry,
         tag: TypeTag,
-        name: Option<String>,
         keyword: &str,
         extent: Extent,
     ) -> Result<Type, EntryError> {
-        let incomplete =
-            |name: Option<String>| Type::Incomplete { name: format!("{keyword} {}", name.unwrap_or_default()) };
-        let Some(text) = &name else {
-            return Ok(incomplete(name));
-        };
-        let found = self.try_index()?.type_named(tag, text.as_bytes());
-        match found {
+        Ok(match self.type_definition(unit, entry, tag)? {
             // The index has no declarations, so this does not recurse.
-            Some(die) => self.read_as(TypeId::of(die), extent),
-            None => Ok(incomplete(name)),
-        }
+            Some(die) => self.read_as(TypeId::of(die), extent)?,
+            None => {
+                let name = self.store.name(unit, entry).unwrap_or_default();
+                Type::Incomplete { name: format!("{keyword} {name}") }
+            }
+        })
+    }
+
+    /// Where the type is defined that the entry only declares: in the same namespace or type, for others may have one of that
+    /// name. Unnamed namespaces are of one unit.
+    pub(super) fn type_definition(&self, unit: &Unit, entry: &Entry, tag: TypeTag) -> Result<Option<Die>, EntryError> {
+        let Some(name) = entry.attr_value(gimli::DW_AT_name).and_then(|value| self.store.string(unit, value)) else {
+            return Ok(None);
+        };
+        let die = die_at(unit, entry.offset())?;
+        let Some(scope) = scan::scope_around(&self.store, die)? else { return Ok(None) };
+        let Some(found) = self.try_index()?.type_within(tag, name, &scope) else { return Ok(None) };
+        let here = || -> Result<bool, EntryError> { Ok(self.store.slot_of(found)? == self.store.slot_of(die)?) };
+        Ok(if !scope.contains(scan::UNNAMED) || here()? { Some(found) } else { None })
     }
 
     /// The children of an entry, as many as the budget allows.

@@ -65,3 +65,54 @@ fn members_that_hide_those_of_bases() {
         assert_eq!((place("id"), place("only"), place("other")), (16, 4, 24));
     }
 }
+
+/// A program of several units of C++, linked as it is.
+fn linked(compiler: &str, options: &[&str], units: &[&str]) -> tempfile::TempDir {
+    let directory = tempfile::tempdir().expect("a directory");
+    let names: Vec<String> = (0..units.len()).map(|number| format!("{number}.cc")).collect();
+    for (name, text) in names.iter().zip(units) {
+        std::fs::write(directory.path().join(name), text).expect("written");
+    }
+    let linking = ["-g", "-O2", "-fno-inline", "-nostdlib", "-static", "-Wl,-e,main", "-o", "program"];
+    let mut command = Command::new(compiler);
+    let output = command.current_dir(directory.path()).args(linking).args(options).args(names).output();
+    let output = output.expect("the compiler runs");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    directory
+}
+
+const IMPLEMENTED: &str = "
+    struct Gadget { struct Impl; Impl *p; };
+    struct Widget { struct Impl; Impl *p; };
+    namespace { struct Hidden; } struct Holder { Hidden *hidden; };";
+
+/// A type that is only declared in a unit is the one of the same scope, not any of that name.
+#[test]
+fn declared_types_of_one_name() {
+    let gadget = "struct Gadget::Impl { char pad[64]; int count; }; Gadget::Impl gi;\
+        namespace { struct Hidden { char pad[32]; int count; }; } Hidden own; int gad(Gadget *g) { return g->p->count + own.count; }";
+    let widget =
+        "struct Widget::Impl { int count; long other; }; Widget::Impl wi; int wid(Widget *w) { return w->p->count; }";
+    let user = "int wid(Widget *w); extern Widget::Impl wi; Gadget gadget; Holder holder; int use(Widget *w) { return wid(w) + 1; }\
+        int main() { Widget w = {&wi}; return use(&w); }";
+    for compiler in ["g++", "clang++"] {
+        let units = [gadget, widget, user].map(|text| format!("{IMPLEMENTED}{text}"));
+        let units: Vec<&str> = units.iter().map(String::as_str).collect();
+        let directory = linked(compiler, &[], &units);
+        let debug = open(&directory.path().join("program"));
+        let behind = |pointer: TypeId| match debug.resolve(pointer).expect("is whole").1 {
+            Type::Pointer(Some(to)) => to,
+            other => panic!("{other:?}"),
+        };
+        let parameters = debug.parameters(only(&debug, "use")).expect("is whole");
+        let implemented = behind(debug.member(behind(parameters[0].type_id), "p").expect("p").type_id);
+        assert_eq!(debug.member(implemented, "count").expect("count").offset, 0, "{compiler}");
+        let gadget = debug.global("gadget", None).expect("an index").expect("is there").type_id;
+        let implemented = behind(debug.member(gadget, "p").expect("p").type_id);
+        assert_eq!(debug.member(implemented, "count").expect("count").offset, 64, "{compiler}");
+        // An unnamed namespace is of one file.
+        let holder = debug.global("holder", None).expect("an index").expect("is there").type_id;
+        let hidden = behind(debug.member(holder, "hidden").expect("hidden").type_id);
+        assert!(matches!(debug.member(hidden, "count"), Err(MemberError::Incomplete { .. })), "{compiler}");
+    }
+}
