@@ -123,11 +123,17 @@ impl Index {
 
     /// Definitions of variables outside functions; of a qualified name, `ns::Class::variable`, or its end.
     pub fn variables_named<'n>(&'n self, name: &'n [u8]) -> impl Iterator<Item = Die> + 'n {
+        self.scoped_variables_named(name).map(|(die, _)| die)
+    }
+
+    /// The same, each with the namespaces and types around it.
+    pub fn scoped_variables_named<'n>(&'n self, name: &'n [u8]) -> impl Iterator<Item = (Die, &'n [u8])> + 'n {
         let (scope, last) = split(name);
         let text = |row, column| self.tables.text(self.tables.get(VARIABLES, row, column));
         let start = self.tables.first(VARIABLES, |row| text(row, 0) < last);
         let same = (start..self.tables.rows(VARIABLES)).take_while(move |row| text(*row, 0) == last);
-        same.filter(move |row| is_in(scope, text(*row, 2))).map(|row| Die(self.tables.get(VARIABLES, row, 1)))
+        let all = same.map(move |row| (Die(self.tables.get(VARIABLES, row, 1)), text(row, 2)));
+        all.filter(move |(_, own)| is_in(scope, own))
     }
 }
 

@@ -4,16 +4,19 @@
 
 use std::borrow::Cow;
 use std::cell::OnceCell;
+use std::cmp::Reverse;
 use std::collections::HashSet;
 
 use gimli::{AttributeValue, Expression};
 use spile_abi::budget::Budget;
 
 use super::Dwarf;
+use super::entry::Entries;
 use super::location::{self, Fault, Place};
 use super::quick::Quick;
+use super::scan;
 use super::scope::{Declared, Scopes};
-use super::store::{Bytes, Die, Entry, EntryError, Unit, constant};
+use super::store::{Bytes, Die, Entry, EntryError, Unit, constant, die_at};
 use crate::facts::{FoundVariable, FunctionId, Location, Op, TypeId, Unavailable, Variable};
 use crate::object::Address;
 use crate::source::VariableResult;
@@ -346,18 +349,96 @@ impl Dwarf {
         Ok(Some(Stored::Nowhere))
     }
 
-    /// A variable outside functions: one of the function's unit, or the definition of one it declares.
+    /// A variable outside functions: one of the function's unit, or the definition of one it declares. Of several of that name the
+    /// one that the function's code means by it.
     fn find_global_of_unit(&self, id: FunctionId, name: &str) -> Result<VariableResult, EntryError> {
-        let index = self.try_index()?;
-        let slot = self.store.slot_of(id.die())?;
-        let own = |die: &Die| self.store.slot_of(*die).is_ok_and(|of| of == slot);
-        let here = index.variables_named(name.as_bytes()).find(own);
-        let Some(die) = here.or_else(|| self.external(index.variables_named(name.as_bytes()))) else {
-            return Ok(Err(Unavailable::Unknown));
+        let die = match self.global_seen_from(id, name)? {
+            Ok(die) => die,
+            Err(why) => return Ok(Err(why)),
         };
         let origins = self.store.origins(die)?;
         let scopes = Scopes { own: Vec::new(), inner: Vec::new(), subprogram: None, is_entry: false };
         self.locate(&Declared { name: name.to_string().into(), parameter: false, origins }, &scopes, 0)
+    }
+
+    /// Its entry, or why there is none.
+    fn global_seen_from(&self, id: FunctionId, name: &str) -> Result<Result<Die, Unavailable>, EntryError> {
+        let all: Vec<Global> = self.try_index()?.scoped_variables_named(name.as_bytes()).collect();
+        let slot = self.store.slot_of(id.die())?;
+        let is_in_unit = |die: Die| self.store.slot_of(die).is_ok_and(|of| of == slot);
+        let mut own: Vec<Global> = all.iter().copied().filter(|(die, _)| is_in_unit(*die)).collect();
+        if own.is_empty() {
+            // Link-time optimisation leaves only the place in another unit.
+            let declared_by = |die: Die| self.store.origins(die).ok()?.last().map(|(die, ..)| *die);
+            own = all.iter().copied().filter(|(die, _)| declared_by(*die).is_some_and(is_in_unit)).collect();
+        }
+        let around = self.scope_of_function(id)?;
+        let seen = innermost(&own, &around);
+        if let Some((die, scope)) = seen
+            && without_unnamed(scope) == around
+        {
+            return Ok(Ok(die));
+        }
+        let external = || all.iter().copied().filter(|(die, _)| self.is_external(*die));
+        if own.is_empty() && around.is_empty() {
+            // In C, where the first one is enough.
+            if let Some((die, _)) = external().find(|(_, scope)| scope.is_empty()) {
+                return Ok(Ok(die));
+            }
+        }
+        let mut others: Vec<Global> = external().collect();
+        let closer = |scope: &[u8]| seen.is_none_or(|(_, own)| scope.len() > own.len());
+        if !own.is_empty() {
+            let mut declared = Vec::new();
+            for (die, scope) in others.iter().copied().filter(|(_, scope)| closer(scope)) {
+                if self.declares(slot, name, scope)? {
+                    declared.push((die, scope));
+                }
+            }
+            if let Some((die, _)) = innermost(&declared, &around).or(seen) {
+                return Ok(Ok(die));
+            }
+            // What the function does not see without more words, but is in its unit.
+            others = own;
+        } else if let Some((die, _)) = innermost(&others, &around) {
+            return Ok(Ok(die));
+        }
+        let Some((die, scope)) = others.first() else { return Ok(Err(Unavailable::Unknown)) };
+        if others.iter().all(|(_, other)| other == scope) {
+            return Ok(Ok(*die));
+        }
+        let why =
+            "several variables of that name are in other namespaces or types; @var(\"SCOPE::NAME\") tells them apart";
+        Ok(Err(Unavailable::Unsupported(why.into())))
+    }
+
+    /// Namespaces and types around a function, without unnamed ones.
+    fn scope_of_function(&self, id: FunctionId) -> Result<String, EntryError> {
+        let chain = self.store.origins(id.die())?;
+        let name =
+            chain.iter().find_map(|(_, unit, entry)| self.store.string(unit, entry.attr_value(gimli::DW_AT_name)?));
+        let mut named = self.try_index()?.functions_named(name.unwrap_or_default());
+        Ok(named.find(|function| function.die == id.die()).map_or(String::new(), |own| without_unnamed(own.scope)))
+    }
+
+    /// Whether the unit declares a variable of that name there.
+    fn declares(&self, slot: usize, name: &str, scope: &[u8]) -> Result<bool, EntryError> {
+        let unit = self.store.unit(slot)?;
+        let mut entries = Entries::of(unit)?;
+        while let Some(entry) = entries.next()? {
+            if !matches!(entry.tag(), gimli::DW_TAG_variable | gimli::DW_TAG_member) {
+                continue;
+            }
+            let own = entry.attr_value(gimli::DW_AT_name).and_then(|value| self.store.string(unit, value));
+            if own != Some(name.as_bytes()) {
+                continue;
+            }
+            let around = scan::scope_around(&self.store, die_at(unit, entry.offset())?)?;
+            if around.is_some_and(|around| around.as_bytes() == scope) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     /// Where a variable outside functions is.
@@ -367,10 +448,27 @@ impl Dwarf {
         Ok(self.located(&Declared { name, parameter: false, origins }, &scopes, 0)?.ok())
     }
 
-    fn external(&self, mut candidates: impl Iterator<Item = Die>) -> Option<Die> {
-        candidates.find(|die| {
-            let chain = self.store.origins(*die).unwrap_or_default();
-            chain.iter().any(|(_, _, entry)| super::store::flag(entry, gimli::DW_AT_external))
-        })
+    fn is_external(&self, die: Die) -> bool {
+        let chain = self.store.origins(die).unwrap_or_default();
+        chain.iter().any(|(_, _, entry)| super::store::flag(entry, gimli::DW_AT_external))
     }
+}
+
+/// A variable outside functions, and the namespaces and types around it.
+type Global<'n> = (Die, &'n [u8]);
+
+/// Of the variables that code in a scope can name without more words, the first one of the innermost scope.
+fn innermost<'n>(variables: &[Global<'n>], around: &str) -> Option<Global<'n>> {
+    let sees = |scope: &str| {
+        scope.is_empty() || around.strip_prefix(scope).is_some_and(|rest| rest.is_empty() || rest.starts_with("::"))
+    };
+    let all = variables.iter().map(|(die, scope)| ((*die, *scope), without_unnamed(scope)));
+    all.filter(|(_, scope)| sees(scope)).min_by_key(|(_, scope)| Reverse(scope.len())).map(|(variable, _)| variable)
+}
+
+/// A scope without the unnamed namespaces in it, which nobody has to write.
+fn without_unnamed(scope: &[u8]) -> String {
+    let scope = String::from_utf8_lossy(scope).replace(&format!("{}::", scan::UNNAMED), "");
+    let named = scope.strip_suffix(scan::UNNAMED).map(|named| named.trim_end_matches(':'));
+    named.unwrap_or(&scope).to_string()
 }

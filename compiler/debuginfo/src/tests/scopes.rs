@@ -116,3 +116,51 @@ fn declared_types_of_one_name() {
         assert!(matches!(debug.member(hidden, "count"), Err(MemberError::Incomplete { .. })), "{compiler}");
     }
 }
+
+const SEEN: &str = "
+    int x = 9; int only_here = 8;
+    namespace a { int x = 1; int f() { return x; } namespace { volatile int inner = 5; __attribute__((noinline, used)) int h() { return inner + x; } } }
+    namespace b { int x = 2; int f() { return x; } int g() { return a::x + a::inner + a::h() + ::only_here; } namespace c { int n() { return x; } } }
+    struct A { static int count; int m(); }; int A::count = 10; int A::m() { return count; }
+    struct B { static int count; int m(); }; int B::count = 20; int B::m() { return count; }
+    namespace p { extern int far; int far_away() { return far; } }
+    int none() { return A::count; } int all() { return x; }";
+
+/// `$x` is the variable that the function's code means by `x`.
+#[test]
+fn variables_of_the_functions_scope() {
+    for options in [&["-gdwarf-5"], &["-gdwarf-4"]] {
+        let far = "int far = 7; namespace p { int far = 6; } int main() { return 0; }";
+        for compiler in ["g++", "clang++"] {
+            let directory = linked(compiler, &[options, &["-O1"][..]].concat(), &[SEEN, far]);
+            let debug = open(&directory.path().join("program"));
+            let place = |function: &str, name: &str| {
+                let id = only(&debug, function);
+                let entry = debug.function(id).expect("is whole").bodies[0].entry;
+                match debug.variable(id, entry, name).expect("is whole").map(|found| found.location) {
+                    Ok(Location::Memory(ops)) => match ops.as_slice() {
+                        [Op::Address(address)] => Ok(*address),
+                        other => panic!("{other:?}"),
+                    },
+                    Err(Unavailable::Unsupported(why)) => Err(why),
+                    other => panic!("{compiler}: {function} {name}: {other:?}"),
+                }
+            };
+            let symbol = |name: &str| Ok(debug.elf().symbol_address(name).expect("symbols").expect(name));
+            assert_eq!(place("a::f", "x"), symbol("_ZN1a1xE"));
+            assert_eq!(place("b::f", "x"), symbol("_ZN1b1xE"));
+            assert_eq!(place("b::c::n", "x"), symbol("_ZN1b1xE"));
+            assert_eq!((place("h", "x"), place("all", "x")), (symbol("_ZN1a1xE"), symbol("x")));
+            assert_eq!(
+                (place("A::m", "count"), place("B::m", "count")),
+                (symbol("_ZN1A5countE"), symbol("_ZN1B5countE"))
+            );
+            assert_eq!(place("p::far_away", "far"), symbol("_ZN1p3farE"));
+            assert_eq!(
+                (place("h", "inner"), place("b::f", "only_here")),
+                (place("b::g", "inner"), symbol("only_here"))
+            );
+            assert!(place("none", "count").is_err_and(|why| why.contains("several variables")));
+        }
+    }
+}
