@@ -80,6 +80,8 @@ struct Partial {
     variables: Vec<(Text, Die)>,
     scopes: HashMap<Die, Arc<str>>,
     crosses_units: bool,
+    /// Definitions of what another unit declares: (definition, declaration).
+    elsewhere: Vec<(Die, Die)>,
 }
 
 impl Names {
@@ -96,7 +98,8 @@ impl Names {
         };
         let slots = (0..store.slots.len()).into_par_iter();
         let all = slots.try_fold(Partial::default, one).try_reduce(Partial::default, |a, b| Ok(a.merge(b)))?;
-        let Partial { mut functions, mut copies, types, mut variables, scopes, crosses_units } = all;
+        let Partial { mut functions, mut copies, types, mut variables, mut scopes, crosses_units, elsewhere } = all;
+        declared_elsewhere(store, elsewhere, &mut scopes)?;
         functions.par_sort_unstable_by(|a, b| (a.name, a.die).cmp(&(b.name, b.die)));
         copies.par_sort_unstable();
         variables.par_sort_unstable();
@@ -117,6 +120,7 @@ impl Partial {
         self.copies.append(&mut other.copies);
         self.variables.append(&mut other.variables);
         self.scopes.extend(other.scopes);
+        self.elsewhere.append(&mut other.elsewhere);
         self.crosses_units |= other.crosses_units;
         for (key, (name, die)) in other.types {
             let (_, first) = self.types.entry(key).or_insert((name, die));
@@ -155,20 +159,41 @@ struct Reading<'s> {
     scopes: Vec<Arc<str>>,
     /// Scopes of declarations, which definitions refer to.
     declared: HashMap<Die, Arc<str>>,
-    /// Definitions before what declares them, as clang writes variables: (definition, declaration).
+    /// Definitions before what declares them, as clang writes variables, or in another unit: (definition, declaration).
     early: Vec<(Die, Die)>,
 }
 
-fn scan(store: &Store, index: usize, partial: &mut Partial) -> Result<(), EntryError> {
+/// Finds the scopes of what is declared in other units, as dwz and link-time optimisation write it: each unit is read once more.
+fn declared_elsewhere(
+    store: &Store,
+    mut elsewhere: Vec<(Die, Die)>,
+    scopes: &mut HashMap<Die, Arc<str>>,
+) -> Result<(), EntryError> {
+    elsewhere.sort_unstable_by_key(|(_, declaration)| *declaration);
+    let mut read: Option<(usize, HashMap<Die, Arc<str>>)> = None;
+    for (definition, declaration) in elsewhere {
+        let slot = store.slot_of(declaration)?;
+        let declared = match &read {
+            Some((of, declared)) if *of == slot => declared,
+            _ => &read.insert((slot, scan(store, slot, &mut Partial::default())?)).1,
+        };
+        scopes.extend(declared.get(&declaration).map(|scope| (definition, scope.clone())));
+    }
+    Ok(())
+}
+
+/// Adds what is in the unit; the scopes of what it declares.
+fn scan(store: &Store, index: usize, partial: &mut Partial) -> Result<HashMap<Die, Arc<str>>, EntryError> {
     let slot = store.slot(index)?;
     let header = store.header(slot)?;
     let abbreviations = store.abbreviations_of(slot, header)?;
     let failed = |error: gimli::Error| EntryError::at(Die(slot.start), error.to_string());
     let mut raw = header.entries_raw(&abbreviations, None).map_err(failed)?;
     let Some(root) = raw.read_abbreviation().map_err(failed)? else {
-        return Ok(());
+        return Ok(HashMap::new());
     };
-    let mut nests = false;
+    // Of units that others share dwz does not always write the language.
+    let mut nests = root.tag() == gimli::DW_TAG_partial_unit;
     for spec in root.attributes() {
         let value = raw.read_attribute(*spec).map_err(failed)?.value();
         if let AttributeValue::Language(language) = value {
@@ -180,7 +205,7 @@ fn scan(store: &Store, index: usize, partial: &mut Partial) -> Result<(), EntryE
     // A unit shared by several others: functions from it may be inlined anywhere.
     partial.crosses_units |= root.tag() == gimli::DW_TAG_partial_unit;
     if !root.has_children() {
-        return Ok(());
+        return Ok(HashMap::new());
     }
     // Units of other kinds (skeletons, type units) have their entries elsewhere or are not needed.
     while !raw.is_empty() {
@@ -211,9 +236,13 @@ fn scan(store: &Store, index: usize, partial: &mut Partial) -> Result<(), EntryE
         }
     }
     for (definition, declaration) in &reading.early {
-        partial.scopes.extend(reading.declared.get(declaration).map(|scope| (*definition, scope.clone())));
+        if (slot.start..slot.end).contains(&declaration.0) {
+            partial.scopes.extend(reading.declared.get(declaration).map(|scope| (*definition, scope.clone())));
+        } else {
+            partial.elsewhere.push((*definition, *declaration));
+        }
     }
-    Ok(())
+    Ok(reading.declared)
 }
 
 /// Languages whose functions and types may be inside namespaces and types.
@@ -255,7 +284,7 @@ pub(super) fn scope_around(store: &Store, die: Die) -> Result<Option<String>, En
     let mut scope = String::new();
     let nests = match root.attr_value(gimli::DW_AT_language) {
         Some(AttributeValue::Language(language)) => is_nesting(language),
-        _ => false,
+        _ => root.tag() == gimli::DW_TAG_partial_unit,
     };
     if !nests {
         return Ok(Some(scope));
@@ -349,8 +378,10 @@ impl Reading<'_> {
     }
 
     /// The scope of an entry that is read: its own, or that of the one that declares it.
-    fn scope_of(&mut self, die: Die, seen: &EntryAttributes) -> Option<Arc<str>> {
-        let declared = seen.specification.and_then(|at| self.store.target(Die(self.slot.start), at));
+    fn scope_of(&mut self, tag: DwTag, die: Die, seen: &EntryAttributes) -> Option<Arc<str>> {
+        // Link-time optimisation writes the places of variables into units of its own.
+        let declaration = seen.specification.or(seen.origin.filter(|_| tag == gimli::DW_TAG_variable));
+        let declared = declaration.and_then(|at| self.store.target(Die(self.slot.start), at));
         let Some((declaration, _)) = declared else { return self.scopes.last().cloned() };
         let scope = self.declared.get(&declaration).cloned();
         if scope.is_none() {
@@ -367,9 +398,9 @@ impl Reading<'_> {
         partial: &mut Partial,
     ) -> Result<(), EntryError> {
         let die = Die(self.slot.start.saturating_add(offset.0 as u32));
-        let scope = if self.nests { self.scope_of(die, seen) } else { None };
+        let scope = if self.nests { self.scope_of(tag, die, seen) } else { None };
         if let Some(scope) = &scope
-            && (seen.declaration || tag == gimli::DW_TAG_member)
+            && (seen.declaration || tag == gimli::DW_TAG_member || tag == gimli::DW_TAG_variable && !seen.located)
         {
             self.declared.insert(die, scope.clone());
         }
@@ -402,7 +433,7 @@ impl Reading<'_> {
     /// Name and file of an entry; they may be those of the one that declares it.
     fn named(&self, die: Die, seen: &EntryAttributes) -> Result<Option<Named>, EntryError> {
         let EntryAttributes { file, external, .. } = *seen;
-        if seen.specification.is_none() || seen.name.is_some() {
+        if seen.name.is_some() || seen.specification.is_none() && seen.origin.is_none() {
             return Ok(text(self.store, self.index, seen)?.map(|name| Named { name, file, external }));
         }
         let chain = self.store.origins(die)?;

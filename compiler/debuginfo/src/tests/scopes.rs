@@ -164,3 +164,24 @@ fn variables_of_the_functions_scope() {
         }
     }
 }
+
+/// Link-time optimisation of gcc writes only the places of variables into the units with the code.
+#[test]
+fn variables_of_link_time_optimisation() {
+    let text =
+        "int counter = 3; namespace a { volatile int x = 1; __attribute__((noipa)) int f() { return counter += x; } }";
+    let main =
+        "namespace a { int f(); } extern int counter; volatile int x = 2; int main() { return a::f() + counter + x; }";
+    let directory = linked("g++", &["-flto", "-fno-lto-odr-type-merging"], &[text, main]);
+    let debug = open(&directory.path().join("program"));
+    let id = only(&debug, "a::f");
+    let entry = debug.function(id).expect("is whole").bodies[0].entry;
+    let at = |symbol: &str| debug.elf().symbol_address(symbol).expect("symbols").expect("is there");
+    for (name, symbol) in [("counter", "counter"), ("x", "_ZN1a1xE")] {
+        let found = debug.variable(id, entry, name).expect("is whole").expect("is there");
+        assert_eq!(found.location, Location::Memory(vec![Op::Address(at(symbol))]), "{name}");
+    }
+    assert!(debug.global("counter", None).expect("an index").is_ok());
+    let found = debug.global("a::x", None).expect("an index").expect("is there");
+    assert_eq!(found.location, Location::Memory(vec![Op::Address(at("_ZN1a1xE"))]));
+}

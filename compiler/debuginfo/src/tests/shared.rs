@@ -108,3 +108,47 @@ fn partial_units() {
     let copies: usize = inlined.iter().map(|id| debug.function(*id).expect("a function").inlined.len()).sum();
     assert_eq!(copies, 2);
 }
+
+const SCOPES: &str = "
+    namespace lib { struct Box { int first_value; static int number_made; int peek_inside(int by) { return first_value + by; }
+        int poke_inside(int by); struct Hidden; Hidden *hidden_in_box; }; }
+    namespace other { struct Box { long another_value; char name_of_it[32]; }; }
+    inline __attribute__((always_inline)) int peeking(lib::Box *box) { return box->peek_inside(3); }";
+
+/// The same of C++: units that are shared have no language in DWARF 4.
+#[test]
+fn partial_units_with_scopes() {
+    for version in ["-gdwarf-4", "-gdwarf-5"] {
+        let directory = tempfile::tempdir().expect("a directory");
+        let run = |program: &str, arguments: &[&str]| {
+            Command::new(program).current_dir(directory.path()).args(arguments).output()
+        };
+        let members = "int lib::Box::number_made = 4; int lib::Box::poke_inside(int by) { return first_value -= by + number_made; }";
+        let hidden = "struct lib::Box::Hidden { char pad[8]; int deep; }; lib::Box::Hidden hidden;";
+        for (name, more) in [("one", members), ("two", ""), ("three", hidden)] {
+            let objects = format!("lib::Box {name}_object; other::Box {name}_other;");
+            let text = format!("{SCOPES}\n{objects} int {name}() {{ return peeking(&{name}_object); }}\n{more}\n");
+            std::fs::write(directory.path().join(format!("{name}.cc")), text).expect("written");
+        }
+        let linking = ["-std=c++17", "-g", "-O1", "-nostdlib", "-static", "-Wl,-e,_Z3onev,--build-id", "-o", "all"];
+        let gcc = run("g++", &[&linking[..], &[version, "one.cc", "two.cc", "three.cc"]].concat()).expect("g++ runs");
+        assert!(gcc.status.success(), "{}", String::from_utf8_lossy(&gcc.stderr));
+        let Ok(dwz) = run("dwz", &["all"]) else { return println!("skipped: no dwz") };
+        assert!(dwz.status.success(), "{}", String::from_utf8_lossy(&dwz.stderr));
+        let debug = open(&directory.path().join("all"));
+        let found = |name: &str| {
+            let pattern = FunctionPattern { name: name.into(), file: None };
+            debug.find_functions(&pattern).expect("an index")
+        };
+        let copies = |id: &FunctionId| debug.function(*id).expect("a function").inlined.len();
+        assert_eq!(found("lib::Box::peek_inside").iter().map(copies).sum::<usize>(), 3, "{version}");
+        assert_eq!(found("lib::Box::poke_inside").len(), 1, "{version}");
+        assert!(debug.global("lib::Box::number_made", None).expect("an index").is_ok(), "{version}");
+        let own = type_named(&debug, "lib::Box");
+        assert_eq!(debug.size_of(own).expect("a size"), Some(16));
+        assert_eq!(debug.size_of(type_named(&debug, "other::Box")).expect("a size"), Some(40));
+        let hidden = debug.member(own, "hidden_in_box").expect("a member").type_id;
+        let Type::Pointer(Some(hidden)) = debug.resolve(hidden).expect("is whole").1 else { panic!("no pointer") };
+        assert_eq!(debug.member(hidden, "deep").expect("is defined").offset, 8, "{version}");
+    }
+}
