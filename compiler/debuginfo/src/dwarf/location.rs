@@ -275,6 +275,7 @@ impl Translator<'_, '_> {
             }
             Operation::Abs => {
                 let kind = self.peek(0)?;
+                self.extend_word(kind, true);
                 // With m = x >> 63: (x ^ m) - m.
                 self.ops.extend([Op::Dup, Op::Const(63), Op::Shra, Op::Swap, Op::Over, Op::Xor, Op::Swap, Op::Sub]);
                 self.normalize(kind);
@@ -482,10 +483,30 @@ impl Translator<'_, '_> {
         }
     }
 
+    /// Extends the top of the stack, if it is a generic value, from the object's word to the machine's. In 64-bit objects they
+    /// are one.
+    fn extend_word(&mut self, kind: Kind, signed: bool) {
+        let bytes = self.place.debug.store.machine.word();
+        if kind == Kind::Generic && bytes < 8 {
+            self.normalize(Kind::Integer { bytes, signed });
+        }
+    }
+
+    /// The same of the two topmost values.
+    fn extend_words(&mut self, kind: Kind, signed: bool) {
+        if kind == Kind::Generic && self.place.debug.store.machine.word() < 8 {
+            self.extend_word(kind, signed);
+            self.ops.push(Op::Swap);
+            self.extend_word(kind, signed);
+            self.ops.push(Op::Swap);
+        }
+    }
+
     fn unary(&mut self, op: Op) -> Result<(), Fault> {
         let kind = self.peek(0)?;
         self.ops.push(op);
         self.normalize(kind);
+        self.extend_word(kind, false);
         Ok(())
     }
 
@@ -494,16 +515,19 @@ impl Translator<'_, '_> {
         let left = self.pop()?;
         // Typed and generic operands do not occur together; the typed one says more.
         let kind = if left == Kind::Generic && !matches!(op, Op::Shl | Op::Shr | Op::Shra) { right } else { left };
+        match op {
+            Op::Div | Op::Shra => self.extend_words(kind, true),
+            Op::Mod | Op::Shr => self.extend_words(kind, false),
+            _ => {}
+        }
+        let is_word = self.place.debug.store.machine.word() == 8;
         match (op, kind) {
             (Op::Div, Kind::Integer { bytes: 8, signed: false }) => {
                 let why = format!("its location has an operation that is not known: {op:?} of typed numbers");
                 return Err(missing(why));
             }
-            // `Mod` is of unsigned numbers, `Div` of signed ones: a - a / b * b.
-            (Op::Mod, Kind::Integer { signed: true, .. }) => {
-                self.ops.extend([Op::Over, Op::Over, Op::Div, Op::Mul]);
-                self.push(Op::Sub, kind);
-            }
+            (Op::Mod, Kind::Integer { bytes: 8, signed: false }) => self.unsigned_remainder(kind),
+            (Op::Mod, Kind::Generic) if is_word => self.unsigned_remainder(kind),
             // The bits above the number are copies of its sign, and are not shifted in.
             (Op::Shr, Kind::Integer { bytes: bytes @ 1..=7, signed: true }) => {
                 let mask = (1i64 << (8 * bytes)) - 1;
@@ -513,12 +537,49 @@ impl Translator<'_, '_> {
             _ => self.push(op, kind),
         }
         self.normalize(kind);
+        self.extend_word(kind, false);
         Ok(())
+    }
+
+    /// The remainder of two unsigned numbers of 64 bits, by that of signed ones. That of half of `a` is `h`, so that of `a` is
+    /// `2 * h + (a & 1)`, or that without `b`.
+    fn unsigned_remainder(&mut self, kind: Kind) {
+        // a b -- b a a/2
+        self.ops.extend([Op::Swap, Op::Dup, Op::Const(1), Op::Shr]);
+        // b a a/2 b; a `b` with the top bit is above any half: with only that bit, it is so as a signed number.
+        self.ops.extend([
+            Op::Pick(2),
+            Op::Dup,
+            Op::Const(63),
+            Op::Shra,
+            Op::Const(i64::MAX),
+            Op::And,
+            Op::Not,
+            Op::And,
+        ]);
+        // b a h -- b r
+        self.ops.extend([Op::Mod, Op::Const(1), Op::Shl, Op::Swap, Op::Const(1), Op::And, Op::Add]);
+        // b r (r >= b): unsigned order is signed order with the top bits inverted.
+        self.ops.extend([
+            Op::Over,
+            Op::Over,
+            Op::Const(i64::MIN),
+            Op::Xor,
+            Op::Swap,
+            Op::Const(i64::MIN),
+            Op::Xor,
+            Op::Ge,
+        ]);
+        // r - (r >= b) * b
+        self.ops.extend([Op::Rot, Op::Rot, Op::Mul]);
+        self.push(Op::Sub, kind);
     }
 
     fn compare(&mut self, op: Op) -> Result<(), Fault> {
         let right = self.pop()?;
         let left = self.pop()?;
+        let kind = if left == Kind::Generic { right } else { left };
+        self.extend_words(kind, !matches!(op, Op::Eq | Op::Ne));
         let unsigned = Kind::Integer { bytes: 8, signed: false };
         if (left == unsigned || right == unsigned) && !matches!(op, Op::Eq | Op::Ne) {
             // Unsigned order is signed order with the top bits inverted.

@@ -23,7 +23,7 @@ pub enum Op {
     Mul,
     /// The second by the top, signed.
     Div,
-    /// The remainder, unsigned.
+    /// The remainder of that division.
     Mod,
     /// The top with its sign inverted.
     Neg,

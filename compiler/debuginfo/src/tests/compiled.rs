@@ -590,3 +590,75 @@ int outer(const shop::item &a, int n) { return shop::apply([&](int i) { return a
         assert_eq!(debug.function_at(middle).expect("is whole"), Some(id), "{name}");
     }
 }
+
+/// The value of a variable that is only computed, at an address of the function `f`.
+fn computed(debug: &DebugInfo, machine: &Machine, at: Address, name: &str, size: u8) -> u64 {
+    let id = only(debug, "f");
+    let found = debug.variable(id, at, name).expect("is whole").expect(name);
+    assert!(matches!(found.location, Location::Value(_)), "{name}: {found:?}");
+    machine.read(&found.location, size)
+}
+
+/// Remainders of numbers with the top bit, which gcc computes without a sign.
+#[test]
+fn unsigned_remainders() {
+    let text = "typedef unsigned long u64; extern void sink(u64);
+        u64 f(u64 a, u64 b) { u64 fixed = a % 17; u64 by = a % b; sink(a); sink(b); return b; }";
+    let compiled = Compiled::new(text, &[]);
+    let debug = compiled.open();
+    let mut body = debug.function(only(&debug, "f")).expect("is whole").bodies.remove(0).entry;
+    body.offset += 4;
+    let numbers =
+        [0, 1, 16, 17, 18, 1 << 62, (1 << 63) - 1, 1 << 63, (1 << 63) + 1, u64::MAX - 16, u64::MAX - 1, u64::MAX];
+    for a in numbers {
+        for b in numbers.into_iter().filter(|b| *b > 0) {
+            let mut machine = Machine::default();
+            machine.registers.extend([(5, a), (4, b)]);
+            assert_eq!(computed(&debug, &machine, body, "fixed", 8), a % 17, "{a}");
+            assert_eq!(computed(&debug, &machine, body, "by", 8), a % b, "{a} {b}");
+        }
+    }
+}
+
+/// A program without libraries, of words of that many bits.
+fn program(compiler: &str, bits: &str, text: &str) -> (tempfile::TempDir, DebugInfo) {
+    let directory = tempfile::tempdir().expect("a directory");
+    std::fs::write(directory.path().join("test.c"), text).expect("written");
+    let options =
+        ["-O2", "-g", "-fno-pic", "-no-pie", "-ffreestanding", "-nostdlib", "-static", "-Wl,-e,f", "-o", "test"];
+    let language = if compiler == "g++" { &["-x", "c++"][..] } else { &[] };
+    let mut command = Command::new(compiler);
+    let output = command.current_dir(directory.path()).args(language).arg(bits).args(options).arg("test.c").output();
+    let output = output.expect("the compiler runs");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let elf = Elf::open_program(&directory.path().join("test")).expect("is read");
+    let debug = DebugInfo::of_program(Arc::new(elf), None, None).expect("has DWARF");
+    (directory, debug)
+}
+
+/// Words of 32-bit programs are extended by their sign, or without, before what depends on their upper bits.
+#[test]
+fn words_of_32_bits() {
+    let text = "__attribute__((noipa)) void sink(int a) { asm volatile(\"\" :: \"r\"(a)); }
+        long f(int a, int b) { int h = a >> 1; int q = a / 3; unsigned m = (unsigned)a % 7; int less = a < b;
+            unsigned s = (unsigned)a >> 3; int sum = a * 5 + 1; int same = sum == b; sink(a); sink(b); return b; }";
+    let (_directory, debug) = program("gcc", "-m32", text);
+    let id = only(&debug, "f");
+    let mut at = debug.function(id).expect("is whole").bodies.remove(0).entry;
+    at.offset += 8;
+    for a in [-8i32, -1, 7, i32::MIN, i32::MAX] {
+        let mut machine = Machine::default();
+        machine.registers.extend((0..=16).map(|register| (register, 0x9000)));
+        let found = debug.variable(id, at, "a").expect("is whole").expect("a");
+        let Location::Memory(ops) = &found.location else { panic!("{found:?}") };
+        let place = machine.run(ops);
+        // What is behind it is not part of it.
+        machine.store(place, 0xffff_ffff_0000_0000 | u64::from(a as u32));
+        let b = a.wrapping_mul(5).wrapping_add(1);
+        machine.registers.insert(3, u64::from(b as u32));
+        let value = |name| computed(&debug, &machine, at, name, 4) as i32;
+        assert_eq!((value("h"), value("q"), value("m")), (a >> 1, a / 3, (a as u32 % 7) as i32), "{a}");
+        assert_eq!((value("less"), value("s"), value("sum")), (i32::from(a < b), ((a as u32) >> 3) as i32, b), "{a}");
+        assert_eq!(value("same"), 1, "{a}");
+    }
+}

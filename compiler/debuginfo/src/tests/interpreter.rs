@@ -109,7 +109,7 @@ fn binary(op: Op, left: u64, right: u64) -> u64 {
         Op::Sub => left.wrapping_sub(right),
         Op::Mul => left.wrapping_mul(right),
         Op::Div => signed_left.wrapping_div(signed_right) as u64,
-        Op::Mod => left % right,
+        Op::Mod => signed_left.wrapping_rem(signed_right) as u64,
         Op::And => left & right,
         Op::Or => left | right,
         Op::Xor => left ^ right,
