@@ -81,6 +81,7 @@ impl Dwarf {
         let name = self.store.name(unit, &entry);
         let target = || self.type_of(unit, &entry);
         Ok(match entry.tag() {
+            gimli::DW_TAG_base_type if is_complex(&entry) => self.complex(id, name, &entry, extent),
             gimli::DW_TAG_base_type => base(name, &entry),
             gimli::DW_TAG_pointer_type | gimli::DW_TAG_reference_type | gimli::DW_TAG_rvalue_reference_type => {
                 Type::Pointer(target()?)
@@ -285,7 +286,8 @@ impl Dwarf {
             Some(of) => self.store.entry(of.die())?.1.tag() == gimli::DW_TAG_subroutine_type,
             None => false,
         };
-        let size = if of_function { 16 } else { 8 };
+        let word = u64::from(self.store.machine.word());
+        let size = if of_function { 2 * word } else { word };
         Ok(Type::Base { name: "pointer to member".into(), size, encoding: BaseEncoding::Unsigned })
     }
 
@@ -364,6 +366,26 @@ impl Dwarf {
         Ok(Type::Enum { name, size, signed, values })
     }
 
+    /// A complex number, as a struct of its two parts; they have no entry of their own, and are its elements.
+    fn complex(&self, id: TypeId, name: Option<String>, entry: &Entry, extent: Extent) -> Type {
+        let size = number(entry, gimli::DW_AT_byte_size).unwrap_or(0);
+        let name = name.unwrap_or_default();
+        if id.dimensions > 0 {
+            let part = name.trim_start_matches("_Complex ").trim_start_matches("complex ");
+            return Type::Base { name: part.into(), size: size / 2, encoding: BaseEncoding::Float };
+        }
+        // Others are not passed and returned like a struct.
+        if size > 16 || self.store.machine.word() < 8 {
+            return Type::Incomplete { name };
+        }
+        let part = |name: &str, offset| {
+            let type_id = TypeId { dimensions: 1, ..id };
+            Member { name: Some(name.into()), type_id, offset, bits: None, when: None }
+        };
+        let members = if extent == Extent::Whole { vec![part("real", 0), part("imag", size / 2)] } else { Vec::new() };
+        Type::Struct { name: Some(name), union: false, size, members }
+    }
+
     fn counts(&self, die: Die) -> Result<Vec<Option<u64>>, EntryError> {
         let (_, children) = self.children(die)?;
         let ranges = children.iter().filter(|entry| entry.tag() == gimli::DW_TAG_subrange_type);
@@ -412,6 +434,10 @@ fn member_location(unit: &Unit, entry: &Entry) -> Result<u64, EntryError> {
     }
 }
 
+fn is_complex(entry: &Entry) -> bool {
+    entry.attr_value(gimli::DW_AT_encoding) == Some(AttributeValue::Encoding(gimli::DW_ATE_complex_float))
+}
+
 fn base(name: Option<String>, entry: &Entry) -> Type {
     let size = number(entry, gimli::DW_AT_byte_size).unwrap_or(0);
     let encoding = match entry.attr_value(gimli::DW_AT_encoding) {
@@ -423,10 +449,7 @@ fn base(name: Option<String>, entry: &Entry) -> Type {
         gimli::DW_ATE_signed_char => BaseEncoding::SignedChar,
         gimli::DW_ATE_unsigned_char | gimli::DW_ATE_UTF | gimli::DW_ATE_ASCII => BaseEncoding::UnsignedChar,
         gimli::DW_ATE_boolean => BaseEncoding::Bool,
-        gimli::DW_ATE_float
-        | gimli::DW_ATE_complex_float
-        | gimli::DW_ATE_imaginary_float
-        | gimli::DW_ATE_decimal_float => BaseEncoding::Float,
+        gimli::DW_ATE_float | gimli::DW_ATE_imaginary_float | gimli::DW_ATE_decimal_float => BaseEncoding::Float,
         _ => BaseEncoding::Unsigned,
     };
     Type::Base { name: name.unwrap_or_default(), size, encoding }

@@ -662,3 +662,37 @@ fn words_of_32_bits() {
         assert_eq!(value("same"), 1, "{a}");
     }
 }
+
+/// The parts of complex numbers, which have no entry of their own.
+#[test]
+fn complex_numbers() {
+    let compiled = Compiled::new("_Complex float single; _Complex double pairs[3]; float real;", &["-O0"]);
+    let debug = compiled.open();
+    let variable = |name: &str| debug.global(name, None).expect("an index").expect("is there").type_id;
+    let place = |id, name: &str| {
+        let found = debug.member(id, name).expect("a part");
+        (found.offset, debug.get(found.type_id).expect("a type"))
+    };
+    let base = |name: &str, size| Type::Base { name: name.into(), size, encoding: BaseEncoding::Float };
+    let single = variable("single");
+    assert_eq!(debug.size_of(single).expect("a size"), Some(8));
+    assert_eq!((place(single, "real"), place(single, "imag")), ((0, base("float", 4)), (4, base("float", 4))));
+    let Type::Array { element, .. } = debug.get(variable("pairs")).expect("a type") else { panic!("no array") };
+    assert_eq!(debug.size_of(variable("pairs")).expect("a size"), Some(48));
+    assert_eq!(place(element, "imag"), (8, base("double", 8)));
+    assert_eq!(debug.get(variable("real")).expect("a type"), base("float", 4));
+}
+
+/// Pointers to members are as large as the program's words.
+#[test]
+fn pointers_to_members() {
+    for (bits, word) in [("-m32", 4), ("-m64", 8)] {
+        let text = "struct A { int x; int f(); }; int A::*field; int (A::*method)(); extern \"C\" int f() { return field && method; }";
+        let (_directory, debug) = program("g++", bits, text);
+        let size = |name: &str| {
+            let found = debug.global(name, None).expect("an index").expect("is there");
+            debug.size_of(found.type_id).expect("a size")
+        };
+        assert_eq!((size("field"), size("method")), (Some(word), Some(2 * word)));
+    }
+}
