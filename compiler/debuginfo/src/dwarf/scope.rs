@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use super::Dwarf;
 use super::quick::Quick;
-use super::store::{Die, Entry, EntryError, Origins, die_at};
+use super::store::{Die, Entry, EntryError, Origins, die_at, flag};
 use crate::Address;
 use crate::facts::FunctionId;
 
@@ -173,6 +173,16 @@ impl Dwarf {
             }
         }
         Ok(variables)
+    }
+}
+
+impl Declared<'_> {
+    /// It is defined outside of the function: `extern int x;`.
+    pub fn is_elsewhere(&self) -> bool {
+        let has = |name| self.origins.iter().any(|(.., entry)| entry.attr_value(name).is_some());
+        self.origins.iter().any(|(.., entry)| flag(entry, gimli::DW_AT_declaration))
+            && !has(gimli::DW_AT_location)
+            && !has(gimli::DW_AT_const_value)
     }
 }
 

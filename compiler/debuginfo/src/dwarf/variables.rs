@@ -48,7 +48,8 @@ enum Stored {
 fn locals_of<'d, 's>(declared: &'d [Vec<Declared<'s>>]) -> Vec<&'d Declared<'s>> {
     let mut seen: HashSet<Option<Die>, Quick> = HashSet::default();
     let root = |variable: &Declared| variable.origins.last().map(|(die, ..)| *die);
-    declared.iter().flatten().filter(|variable| !variable.parameter && seen.insert(root(variable))).collect()
+    let is_local = |variable: &&Declared| !variable.parameter && !variable.is_elsewhere();
+    declared.iter().flatten().filter(|variable| is_local(variable) && seen.insert(root(variable))).collect()
 }
 
 /// The variable of that name in the innermost of the scopes that has one: code after the declaration refers to the last.
@@ -196,6 +197,9 @@ impl Dwarf {
             let declared = self.variables_in(*scope)?;
             // Code after the declaration refers to the last variable of a name.
             if let Some(variable) = declared.iter().rev().find(|variable| variable.name == name) {
+                if variable.is_elsewhere() {
+                    return Ok(None);
+                }
                 return self.locate(variable, &scopes, at).map(Some);
             }
         }
@@ -204,7 +208,8 @@ impl Dwarf {
 
     fn optimized_out_or_global(&self, id: FunctionId, name: &str) -> Result<VariableResult, EntryError> {
         // The compiler may omit variables from a copy that it has optimised out there.
-        if self.variables_in(id.die())?.iter().any(|variable| variable.name == name) {
+        let declared = self.variables_in(id.die())?;
+        if declared.iter().any(|variable| variable.name == name && !variable.is_elsewhere()) {
             return Ok(Err(Unavailable::OptimizedOut));
         }
         self.find_global_of_unit(id, name)

@@ -204,6 +204,36 @@ fn variables_of_the_unit() {
     assert!(debug.variable(id, entry, "shared_elsewhere").expect("is whole").is_err());
 }
 
+/// A function may declare a variable that is outside it.
+#[test]
+fn variables_declared_in_functions() {
+    let text = "static inline __attribute__((always_inline)) int seen(void) { extern int counter; return counter + 1; }
+        int f(int own) { int other = own; { extern int counter; { int counter = own + 2; asm volatile(\"\" :: \"r\"(counter)); }
+            return counter + seen() + other; } }
+        int counter = 7;";
+    let compiled = Compiled::new(text, &["-O1"]);
+    let debug = compiled.open();
+    let counter = debug.elf().symbol_address("counter").expect("symbols").expect("is there");
+    let place = Location::Memory(vec![Op::Address(counter)]);
+    let (seen, id) = (only(&debug, "seen"), only(&debug, "f"));
+    let (inlined, body) = (debug.function(seen).expect("is whole"), debug.function(id).expect("is whole"));
+    let found = debug.variable(seen, inlined.inlined[0].address, "counter").expect("is whole").expect("is there");
+    assert_eq!(found.location, place);
+    let mut own = 0;
+    let body = &body.bodies[0];
+    for offset in 0..body.size {
+        let at = Address { offset: body.entry.offset + offset, ..body.entry };
+        match debug.variable(id, at, "counter").expect("is whole") {
+            Ok(found) if found.location == place => {}
+            Ok(_) | Err(Unavailable::OptimizedOut) => own += 1,
+            other => panic!("{other:?}"),
+        }
+        let locals = debug.locals(id, at).expect("locals");
+        assert!(locals.iter().filter(|local| local.name == "counter").count() <= 1);
+    }
+    assert!(own < body.size, "{own}");
+}
+
 #[test]
 fn inlined_instances_and_clones() {
     let compiled = Compiled::new(PLACES, &["-Wno-all"]);
