@@ -41,6 +41,13 @@ pub struct MarkerArgument {
 pub enum Operand {
     /// `$5`
     Constant(i64),
+    /// `$counter+4`: the address itself, of a program that is not moved when it is loaded.
+    Address {
+        /// The link-time address of the symbol.
+        symbol: Address,
+        /// Added to it.
+        displacement: i64,
+    },
     /// `%edi`, `%xmm0`; of `%ah` the bits from 8 on.
     Register {
         /// The whole register.
@@ -74,21 +81,21 @@ const MOST: usize = 1 << 16;
 const MOST_ARGUMENTS: usize = 12;
 
 impl Elf {
-    /// All markers, in the order of the file.
-    pub fn markers(&self) -> Vec<Marker> {
+    /// All markers, in the order of the file. `symbols`: the file with its symbols, this one or its debug information.
+    pub fn markers(&self, symbols: &Elf) -> Vec<Marker> {
         let Some(mut notes) = self.section_bytes(".note.stapsdt") else { return Vec::new() };
         let base = self.section_start(".stapsdt.base");
         let mut markers = Vec::new();
         while let (Some(note), true) = (next_note(notes), markers.len() < MOST) {
             notes = note.rest;
             if note.kind == KIND && note.owner == b"stapsdt\0" {
-                markers.extend(self.marker(note.contents, base));
+                markers.extend(self.marker(note.contents, base, symbols));
             }
         }
         markers
     }
 
-    fn marker(&self, contents: &[u8], base: Option<u64>) -> Option<Marker> {
+    fn marker(&self, contents: &[u8], base: Option<u64>, symbols: &Elf) -> Option<Marker> {
         let word = |at: usize| Some(u64::from_le_bytes(contents.get(at..at + 8)?.try_into().ok()?));
         let (place, linked, semaphore) = (word(0)?, word(8)?, word(16)?);
         let mut texts = contents.get(24..)?.split(|byte| *byte == 0).map(String::from_utf8_lossy);
@@ -96,24 +103,28 @@ impl Elf {
         // The file may have been moved since (prelink).
         let moved = base.filter(|_| linked != 0).map_or(0, |base| base.wrapping_sub(linked));
         let semaphore = (semaphore != 0).then(|| self.address(semaphore.wrapping_add(moved))).flatten();
-        let arguments = split(&arguments).map(|text| self.argument(text).ok_or_else(|| text.to_string()));
+        let arguments = split(&arguments).map(|text| self.argument(text, symbols).ok_or_else(|| text.to_string()));
         let arguments = arguments.take(MOST_ARGUMENTS).collect();
         Some(Marker { provider, name, address: self.address(place.wrapping_add(moved))?, semaphore, arguments })
     }
 
-    fn argument(&self, text: &str) -> Option<MarkerArgument> {
+    fn argument(&self, text: &str, symbols: &Elf) -> Option<MarkerArgument> {
         // Before version 3 there was no size.
         let (size, operand) = text.split_once('@').unwrap_or(("-8", text));
         let integer = size.trim_end_matches('f');
         let (is_float, size) = (integer != size, integer.parse::<i8>().ok()?);
         let bytes = size.unsigned_abs();
-        let operand = self.operand(operand)?;
+        let operand = self.operand(operand, symbols)?;
         matches!(bytes, 1 | 2 | 4 | 8).then_some(MarkerArgument { size: bytes, signed: size < 0 && !is_float, operand })
     }
 
-    fn operand(&self, text: &str) -> Option<Operand> {
+    fn operand(&self, text: &str, symbols: &Elf) -> Option<Operand> {
         if let Some(value) = text.strip_prefix('$') {
-            return Some(Operand::Constant(number(value)?));
+            let value = Some(value).filter(|value| !value.is_empty())?;
+            return Some(match self.displacement(value, symbols)? {
+                (Some(symbol), displacement) => Operand::Address { symbol, displacement },
+                (None, value) => Operand::Constant(value),
+            });
         }
         if let Some(name) = text.strip_prefix('%') {
             let (number, first_bit) = register(name)?;
@@ -123,7 +134,7 @@ impl Elf {
             Some(text) => text.split_once('(')?,
             None => (text, ""),
         };
-        let (symbol, displacement) = self.displacement(before)?;
+        let (symbol, displacement) = self.displacement(before, symbols)?;
         let mut parts = inner.split(',').map(str::trim);
         let whole = |text: &str| register(text.strip_prefix('%')?).map(|(number, _)| number);
         let base = match parts.next().unwrap_or_default() {
@@ -140,7 +151,7 @@ impl Elf {
     }
 
     /// `8`, `-0x10`, `name`, `name+8`, `8+name`, `name@GOTOFF`.
-    fn displacement(&self, text: &str) -> Option<(Option<Address>, i64)> {
+    fn displacement(&self, text: &str, symbols: &Elf) -> Option<(Option<Address>, i64)> {
         let (mut symbol, mut sum) = (None, 0i64);
         let mut rest = text.trim();
         while !rest.is_empty() {
@@ -153,10 +164,12 @@ impl Elf {
                 Some(value) => sum = sum.wrapping_add(value),
                 // The registers hold the rest of the address: the table's, and perhaps an index.
                 None if term.ends_with(RELATIVE) && !negative => {
-                    let distance = self.distance_from_table(term.trim_end_matches(RELATIVE))?;
+                    let distance = self.distance_from_table(term.trim_end_matches(RELATIVE), symbols)?;
                     sum = sum.wrapping_add(distance);
                 }
-                None if symbol.is_none() && !negative => symbol = Some(self.symbol_address(term).ok()??),
+                None if symbol.is_none() && !negative && !term.is_empty() => {
+                    symbol = Some(self.address(symbols.only_place(term)?)?);
+                }
                 None => return None,
             }
             rest = next;
@@ -165,12 +178,20 @@ impl Elf {
     }
 
     /// Of a symbol of a 32-bit program.
-    fn distance_from_table(&self, name: &str) -> Option<i64> {
+    fn distance_from_table(&self, name: &str, symbols: &Elf) -> Option<i64> {
         // A program without libraries has none that the dynamic linker needs.
         let needed =
             self.section_bytes(narrow::TABLE).and_then(|bytes| Some(u64::from_le_bytes(bytes.try_into().ok()?)));
-        let table = needed.or_else(|| Some(self.symbols_named("_GLOBAL_OFFSET_TABLE_").ok()?.next()?.at))?;
-        Some(self.symbols_named(name).ok()?.next()?.at.wrapping_sub(table).cast_signed())
+        let table = needed.or_else(|| symbols.only_place("_GLOBAL_OFFSET_TABLE_"))?;
+        Some(symbols.only_place(name)?.wrapping_sub(table).cast_signed())
+    }
+
+    /// Where the symbol of that name is. None: there is none, or several, of which the operand does not say which one it means:
+    /// static variables of different files.
+    fn only_place(&self, name: &str) -> Option<u64> {
+        let mut all = self.symbols_named(name).ok()?.map(|symbol| symbol.at);
+        let first = all.next()?;
+        all.all(|at| at == first).then_some(first)
     }
 }
 
@@ -238,5 +259,39 @@ mod tests {
         assert_eq!([register("xmm0"), register("xmm15")], [Some((17, 0)), Some((32, 0))]);
         assert!(register("xmm16").is_none() && register("r16").is_none());
         assert_eq!([number("-0x10"), number("18446744073709551615")], [Some(-16), Some(-1)]);
+    }
+    /// A program of two files.
+    fn linked(directory: &std::path::Path) -> Elf {
+        let each = "static volatile int twice; volatile int OWN; int f_OWN(void) { return twice + OWN; }";
+        for own in ["first", "second"] {
+            std::fs::write(directory.join(format!("{own}.c")), each.replace("OWN", own)).expect("written");
+        }
+        let options = ["-nostdlib", "-static", "-no-pie", "-Wl,-e,f_first", "-o", "test", "first.c", "second.c"];
+        let gcc = std::process::Command::new("gcc").current_dir(directory).args(options).output().expect("gcc runs");
+        assert!(gcc.status.success(), "{}", String::from_utf8_lossy(&gcc.stderr));
+        Elf::open_program(&directory.join("test")).expect("is read")
+    }
+
+    #[test]
+    fn symbols_of_operands() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let elf = linked(directory.path());
+        let first = elf.symbol_address("first").expect("symbols").expect("is there");
+        let operand = |text: &str| elf.argument(text, &elf).map(|argument| argument.operand);
+        let memory = |displacement| Operand::Memory { base: None, index: None, displacement, symbol: Some(first) };
+        assert_eq!(operand("4@first(%rip)"), Some(memory(0)));
+        assert_eq!(operand("4@first+8(%rip)"), Some(memory(8)));
+        assert_eq!(operand("8@$first"), Some(Operand::Address { symbol: first, displacement: 0 }));
+        assert_eq!(operand("8@$first-4"), Some(Operand::Address { symbol: first, displacement: -4 }));
+        assert_eq!((operand("-4@$-5"), operand("4@$0x10")), (Some(Operand::Constant(-5)), Some(Operand::Constant(16))));
+        // Which of the two variables it is the operand does not say.
+        assert_eq!((operand("4@twice(%rip)"), operand("8@$twice"), operand("8@$")), (None, None, None));
+        // The symbols may be in another file.
+        let strip =
+            std::process::Command::new("strip").current_dir(directory.path()).args(["-o", "stripped", "test"]).status();
+        assert!(strip.is_ok_and(|status| status.success()));
+        let stripped = Elf::open_program(&directory.path().join("stripped")).expect("is read");
+        assert!(stripped.argument("4@first(%rip)", &stripped).is_none());
+        assert_eq!(stripped.argument("4@first(%rip)", &elf).map(|argument| argument.operand), Some(memory(0)));
     }
 }

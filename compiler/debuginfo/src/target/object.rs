@@ -11,7 +11,8 @@ use std::sync::Arc;
 use super::reserved::{self, Which};
 use crate::object::{CodeSum, DataSymbol, Edges, EntryPoints, Flow};
 use crate::{
-    self as debuginfo, Address, DebugInfo, Elf, FunctionCode, Patched, Reason, Reserved, SymbolOffset, ThreadBlock,
+    self as debuginfo, Address, DebugInfo, Elf, FunctionCode, Marker, Patched, Reason, Reserved, SymbolOffset,
+    ThreadBlock,
 };
 use spile_base::cache::Cache;
 
@@ -166,6 +167,11 @@ impl Object {
     /// The file that processes map, of a program.
     pub fn mapped(&self) -> &Arc<Elf> {
         self.mapped.as_ref().unwrap_or(&self.elf)
+    }
+
+    /// The markers of a program; symbols that their arguments name may be in the file with its debug information.
+    pub fn markers(&self) -> Vec<Marker> {
+        self.mapped().markers(&self.elf)
     }
 
     /// Where in the program's file the bytes at a link-time address are; None if they are in none of the parts that are mapped

@@ -19,7 +19,7 @@ int global = 1;
 /// Calls every query; the results do not matter.
 fn walk(bytes: Vec<u8>) {
     let Ok(elf) = Elf::of_program_bytes(Path::new("damaged.o"), bytes) else { return };
-    let _ = (elf.markers(), elf.needed(), elf.file_offset(0x1010), elf.base_address());
+    let _ = (elf.markers(&elf), elf.needed(), elf.file_offset(0x1010), elf.base_address());
     let elf = Arc::new(elf);
     let _ = elf.symbol_address("first");
     let Ok(debug) = DebugInfo::open(elf, None, None) else { return };

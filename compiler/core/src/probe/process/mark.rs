@@ -23,7 +23,7 @@ pub(super) fn resolve_in(point: &Point, object: &Rc<Object>, resolver: &mut Reso
     let (name, component) = point.string("mark").unwrap_or((String::new(), point.span()));
     let wanted = name.replace('-', "__");
     let provider = point.string("provider").map(|(provider, _)| provider);
-    let markers = object.mapped().markers();
+    let markers = object.markers();
     let fits = |marker: &&Marker| {
         let own = provider.as_ref().is_none_or(|provider| glob::matches(provider, &marker.provider));
         own && (glob::matches(&wanted, &marker.name) || glob::matches(&name, &marker.name))
@@ -113,6 +113,9 @@ fn value(argument: &MarkerArgument, narrow: bool) -> Option<LongExpr> {
     let bits = argument.size * 8;
     let value = match &argument.operand {
         Operand::Constant(value) => long(*value),
+        Operand::Address { symbol, displacement } => {
+            binary(BinaryOp::Add, program_address(*symbol)?, long(*displacement))
+        }
         Operand::Register { number, first_bit: 0 } => register(*number)?,
         Operand::Register { number, first_bit } => {
             binary(BinaryOp::ShiftRightLogical, register(*number)?, long((*first_bit).into()))
