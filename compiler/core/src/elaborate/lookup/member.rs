@@ -7,7 +7,7 @@ use crate::elaborate::error::{Error, TypeError, VariableError};
 use crate::probe::{BitRange, Location, TypedLocation};
 use crate::program::{BinaryOp, LongExpr, LongKind};
 use spile_debuginfo::target::Object;
-use spile_debuginfo::{MemberError, Type as CType, TypeId};
+use spile_debuginfo::{FoundMember, MemberError, Type as CType, TypeId};
 use spile_source::Span;
 use spile_syntax::ast;
 use std::rc::Rc;
@@ -41,21 +41,33 @@ pub(super) fn find_member(base: TypedLocation, member: &ast::Name) -> Result<Typ
 
 /// A member of a struct that is not in memory as one.
 fn find_part(base: &TypedLocation, container: TypeId, member: &ast::Name) -> Result<TypedLocation, Error> {
-    let (span, object) = (member.span, base.object.clone());
-    let debug = object.debug().map_err(|error| debug_error(error, span))?;
+    let span = member.span;
+    let debug = base.object.debug().map_err(|error| debug_error(error, span))?;
     let found = member_of(debug, container, member)?;
-    let lost = VariableError::NoAddress { span, why: "the compiler has optimised out this part of the struct" }.into();
+    let lost = VariableError::NoAddress { span, why: "the compiler has optimised out this part of the struct" };
+    part_of(base, &found, span)?.ok_or(lost.into())
+}
+
+/// The same of one that is known; None: the compiler has optimised it out.
+pub(in crate::elaborate) fn part_of(
+    base: &TypedLocation,
+    found: &FoundMember,
+    span: Span,
+) -> Result<Option<TypedLocation>, Error> {
+    let object = base.object.clone();
     let first = found.offset.saturating_mul(8).saturating_add(found.bits.map_or(0, |bits| bits.first));
-    let Some(location) = crate::probe::beyond(&base.location, first) else { return Err(lost) };
+    let Some(location) = crate::probe::beyond(&base.location, first) else { return Ok(None) };
     let location = match found.bits {
         None => location,
         Some(bits) => {
-            let value = crate::probe::joined(&location, u64::from(bits.bits), base.object.reads_user()).ok_or(lost)?;
+            let joined = crate::probe::joined(&location, u64::from(bits.bits), object.reads_user());
+            let Some(value) = joined else { return Ok(None) };
+            let debug = object.debug().map_err(|error| debug_error(error, span))?;
             let signed = matches!(scalar(debug, found.type_id, span)?, Scalar::Number { signed: true, .. });
             Location::Value(if signed { LongExpr::sign_extend(value, bits.bits, span) } else { value })
         }
     };
-    Ok(TypedLocation { object: object.clone(), type_id: found.type_id, location })
+    Ok(Some(TypedLocation { object, type_id: found.type_id, location }))
 }
 
 fn member_of(

@@ -6,7 +6,7 @@
 //! where it is ([`find`]). [`member`] goes from an object to one inside it, [`value`] from an object to its value.
 
 mod fold;
-mod member;
+pub(super) mod member;
 pub(super) mod pointee;
 pub(super) mod value;
 

@@ -78,7 +78,10 @@ fn describe(debug: &DebugInfo, id: TypeId, levels: usize, span: Span) -> Result<
     Ok(Pretty { size: size as u32, ops: describer.ops, ..Pretty::default() })
 }
 
-/// Typedefs of `char` that are numbers.
+/// The names of decimal floating-point types begin so (`_Decimal64`).
+pub(super) const DECIMAL: &str = "_Decimal";
+
+/// Typedefs of `char` that are numbers. A `char` of four bytes is Rust's, and is shown as its number.
 const BYTES: [&str; 7] = ["u8", "__u8", "uint8_t", "u_int8_t", "s8", "__s8", "int8_t"];
 
 struct Describer<'d> {
@@ -127,14 +130,16 @@ impl Describer<'_> {
         match resolved.1 {
             CType::Struct { members, .. } => self.members(&members, offset, depth),
             CType::Array { element, counts } => self.array(id, element, &counts, offset, depth),
-            CType::Base { encoding: BaseEncoding::Float, size, .. } => {
+            CType::Base { encoding: BaseEncoding::Float, size, name } => {
                 match size {
-                    4 | 8 if bits.is_none() => self.integer(offset, size, None, PrettyStyle::Float),
+                    4 | 8 if bits.is_none() && !name.starts_with(DECIMAL) => {
+                        self.integer(offset, size, None, PrettyStyle::Float)
+                    }
                     _ => self.ops.push(PrettyOp::Unknown),
                 }
                 Ok(())
             }
-            CType::Base { name, size, encoding } if name == "char" && bits.is_none() && depth > 0 => {
+            CType::Base { name, size: size @ 1, encoding } if name == "char" && bits.is_none() && depth > 0 => {
                 // A member `char` may be a character or a number; the typedef decides.
                 let signed = matches!(encoding, BaseEncoding::Signed | BaseEncoding::SignedChar);
                 self.integer(offset, size, bits, if signed { PrettyStyle::Signed } else { PrettyStyle::Unsigned });
@@ -146,7 +151,7 @@ impl Describer<'_> {
             }
             CType::Base { name, size, encoding } => {
                 let style = match encoding {
-                    _ if name == "char" && bits.is_none() => PrettyStyle::Char,
+                    _ if name == "char" && size == 1 && bits.is_none() => PrettyStyle::Char,
                     BaseEncoding::Signed | BaseEncoding::SignedChar => PrettyStyle::Signed,
                     _ => PrettyStyle::Unsigned,
                 };
@@ -218,7 +223,7 @@ impl Describer<'_> {
         let offset = offset as u32;
         let style = match target {
             // Strings in the kernel may also be `const unsigned char *` (struct qstr).
-            Some(CType::Base { name, .. }) if matches!(name.as_str(), "char" | "unsigned char") => {
+            Some(CType::Base { name, size: 1, .. }) if matches!(name.as_str(), "char" | "unsigned char") => {
                 self.ops.push(PrettyOp::StringPointer { offset });
                 return Ok(());
             }
@@ -359,7 +364,7 @@ impl Describer<'_> {
         let failed = |error| debug_error(error, self.span);
         let count = counts.first().copied().flatten().unwrap_or(0);
         let base = self.debug.resolve_outline(element).map_err(failed)?;
-        let is_char = matches!(&base, CType::Base { name, .. } if name == "char");
+        let is_char = matches!(&base, CType::Base { name, size: 1, .. } if name == "char");
         if counts.len() == 1 && is_char && !self.is_byte(element)? {
             self.ops.push(PrettyOp::Chars { offset: offset as u32, length: count as u32 });
             return Ok(());

@@ -2,16 +2,18 @@
 
 //! Context variables and other target expressions: their values, and their text where that is needed.
 
+use super::pretty::DECIMAL;
 use super::print::{directive, plain};
 use super::{Lowered, Lowering};
 use crate::builtin;
 use crate::elaborate::error::{Error, TypeError, VariableError};
 use crate::elaborate::lookup::is_text;
+use crate::elaborate::lookup::member::part_of;
 use crate::elaborate::lookup::value::{address_of, binary, debug_error, load};
 use crate::elaborate::unit::Unit;
-use crate::probe::{Location, TypedLocation, beyond, registers};
+use crate::probe::{Location, TypedLocation, registers};
 use crate::program::{BinaryOp, Expr, LongExpr, LongKind, Print, PrintPiece, SavedId, StringExpr, StringKind};
-use spile_debuginfo::{BaseEncoding, Member, Type as CType};
+use spile_debuginfo::{BaseEncoding, FoundMember, Member, Type as CType};
 use spile_source::Span;
 use spile_syntax::ast;
 
@@ -229,27 +231,28 @@ impl Lowering<'_, '_> {
         dollars: u8,
         span: Span,
     ) -> Lowered<Option<StringExpr>> {
-        let gone = || VariableError::NoAddress { span, why: "the compiler has optimised it out" }.into();
-        let bits = member.bits.map(|bits| (bits.first, bits.bits));
-        let first = member.offset.saturating_mul(8).saturating_add(bits.map_or(0, |(first, _)| first));
-        let location = beyond(&found.location, first).ok_or_else(gone)?;
-        let part = TypedLocation { object: found.object.clone(), type_id: member.type_id, location };
+        let gone = VariableError::NoAddress { span, why: "the compiler has optimised it out" };
+        let place = FoundMember { type_id: member.type_id, offset: member.offset, bits: member.bits };
+        let part = part_of(found, &place, span)?.ok_or(gone)?;
         let debug = part.object.debug().map_err(|error| debug_error(error, span))?;
         let (_, ctype) = debug.resolve(member.type_id).map_err(|error| debug_error(error, span))?;
-        match (ctype, bits) {
-            (CType::Struct { members, .. }, _) if dollars > 1 => {
+        match ctype {
+            CType::Struct { members, .. } if dollars > 1 => {
                 self.pretty_members(&part, &members, dollars, span).map(Some)
             }
-            (CType::Struct { .. } | CType::Array { .. }, _) => Ok(None),
-            (_, Some(_)) => Err(gone()),
-            (ctype, None) => Self::pretty_number(&part, &ctype, span).map(Some),
+            CType::Struct { .. } | CType::Array { .. } => Ok(None),
+            ctype => Self::pretty_number(&part, &ctype, span).map(Some),
         }
     }
 
     /// A value in a register, or a bit-field, as a string.
     fn pretty_number(found: &TypedLocation, ctype: &CType, span: Span) -> Lowered<StringExpr> {
         let value = load(found, span)?;
-        if let CType::Base { encoding: BaseEncoding::Float, size, .. } = ctype {
+        if let CType::Base { encoding: BaseEncoding::Float, size, name } = ctype {
+            if name.starts_with(DECIMAL) {
+                let why = "it is a decimal floating-point number";
+                return Err(VariableError::NoAddress { span, why }.into());
+            }
             return float_text(value, *size, span).ok_or_else(|| {
                 let why = "it is a floating-point number of more than 8 bytes";
                 VariableError::NoAddress { span, why }.into()
