@@ -102,6 +102,7 @@ pub(super) struct Store {
     shared: Option<(Arc<gimli::Dwarf<Bytes>>, Arc<Elf>)>,
     /// The number of the first shared entry.
     shared_start: usize,
+    type_units: OnceLock<Result<HashMap<u64, Die>, EntryError>>,
     /// Bytes of names that were listed, and how many may be.
     listed: AtomicU64,
     most_listed: u64,
@@ -185,6 +186,7 @@ impl Store {
             starts: Arc::default(),
             shared,
             shared_start,
+            type_units: OnceLock::new(),
             abbreviations: Mutex::default(),
             listed: AtomicU64::new(0),
             most_listed: 0,
@@ -225,6 +227,7 @@ impl Store {
             abbreviations: Mutex::default(),
             shared: self.shared.clone(),
             shared_start: self.shared_start,
+            type_units: OnceLock::new(),
             listed: AtomicU64::new(0),
             most_listed: self.most_listed,
             steps_in_lists: AtomicU64::new(0),
@@ -362,11 +365,30 @@ impl Store {
     pub fn reference(&self, unit: &Unit, value: AttributeValue<Bytes>) -> Result<Option<Die>, EntryError> {
         match value {
             AttributeValue::UnitRef(offset) => Ok(Some(die_at(unit, offset)?)),
-            AttributeValue::DebugTypesRef(_) => {
-                Err(EntryError { die: None, message: "types in units of their own (-fdebug-types-section)".into() })
-            }
+            AttributeValue::DebugTypesRef(signature) => match self.type_units()?.get(&signature.0) {
+                Some(die) => Ok(Some(*die)),
+                None => {
+                    let message = "a type in a unit of its own that is not there, or in .debug_types (-fdebug-types-section in DWARF 4)";
+                    Err(EntryError { die: None, message: message.into() })
+                }
+            },
             value => Ok(self.target(die_at(unit, UnitOffset(0))?, value).map(|(die, _)| die)),
         }
+    }
+
+    /// The types that have units of their own, by their signatures.
+    fn type_units(&self) -> Result<&HashMap<u64, Die>, EntryError> {
+        let read = || -> Result<HashMap<u64, Die>, EntryError> {
+            let mut types = HashMap::new();
+            for slot in &self.slots {
+                if let gimli::UnitType::Type { type_signature, type_offset } = self.header(slot)?.type_() {
+                    let die = Die(slot.start.saturating_add(type_offset.0 as u32));
+                    types.entry(type_signature.0).or_insert(die);
+                }
+            }
+            Ok(types)
+        };
+        self.type_units.get_or_init(read).as_ref().map_err(Clone::clone)
     }
 
     /// The entry that an attribute refers to; None: there is no such attribute.

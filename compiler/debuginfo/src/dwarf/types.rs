@@ -78,6 +78,7 @@ impl Dwarf {
     /// The type, with as many of its members as `extent` asks for.
     pub(super) fn read_as(&self, id: TypeId, extent: Extent) -> Result<Type, EntryError> {
         let (unit, entry) = self.unrestricted(id.die())?;
+        let die = die_at(unit, entry.offset())?;
         let name = self.store.name(unit, &entry);
         let target = || self.type_of(unit, &entry);
         Ok(match entry.tag() {
@@ -97,38 +98,42 @@ impl Dwarf {
                     return self.definition(unit, &entry, tag, if union { "union" } else { "struct" }, extent);
                 }
                 let size = number(&entry, gimli::DW_AT_byte_size).unwrap_or(0);
-                let members = if extent == Extent::Whole { self.members(id.die())? } else { Vec::new() };
+                let members = if extent == Extent::Whole { self.members(die)? } else { Vec::new() };
                 Type::Struct { name, union, size, members }
             }
             gimli::DW_TAG_enumeration_type => {
                 if flag(&entry, gimli::DW_AT_declaration) {
                     return self.definition(unit, &entry, TypeTag::Enum, "enum", extent);
                 }
-                self.enumeration(id.die(), name, extent)?
+                self.enumeration(die, name, extent)?
             }
             gimli::DW_TAG_array_type => {
-                let element = target()?.ok_or_else(|| EntryError::at(id.die(), "an array of nothing"))?;
-                let mut counts = self.counts(id.die())?;
+                let element = target()?.ok_or_else(|| EntryError::at(die, "an array of nothing"))?;
+                let mut counts = self.counts(die)?;
                 counts.drain(..usize::from(id.dimensions).min(counts.len()));
                 Type::Array { element, counts }
             }
-            gimli::DW_TAG_subroutine_type | gimli::DW_TAG_subprogram => self.function_type(id.die())?,
+            gimli::DW_TAG_subroutine_type | gimli::DW_TAG_subprogram => self.function_type(die)?,
             // The type of functions written in assembly.
             gimli::DW_TAG_unspecified_type => {
                 Type::Incomplete { name: name.filter(|name| !name.is_empty()).unwrap_or_else(|| "void".into()) }
             }
-            tag => return Err(EntryError::at(id.die(), format!("{tag} as a type"))),
+            tag => return Err(EntryError::at(die, format!("{tag} as a type"))),
         })
     }
 
-    /// The entry, or what it qualifies with `restrict` or `_Atomic`, which no caller distinguishes.
+    /// The entry, or what it qualifies with `restrict` or `_Atomic`, which no caller distinguishes, or the type of which it has only
+    /// the signature.
     pub(super) fn unrestricted(&self, die: Die) -> Result<(&Unit, Entry), EntryError> {
         let (mut unit, mut entry) = self.store.entry(die)?;
         for _ in 0..MAX_CHAIN {
-            if !matches!(entry.tag(), gimli::DW_TAG_restrict_type | gimli::DW_TAG_atomic_type) {
-                return Ok((unit, entry));
-            }
-            let target = self.store.reference_attr(unit, &entry, gimli::DW_AT_type)?;
+            let signed = match entry.tag() {
+                gimli::DW_TAG_restrict_type | gimli::DW_TAG_atomic_type => false,
+                _ if entry.attr_value(gimli::DW_AT_signature).is_some() => true,
+                _ => return Ok((unit, entry)),
+            };
+            let name = if signed { gimli::DW_AT_signature } else { gimli::DW_AT_type };
+            let target = self.store.reference_attr(unit, &entry, name)?;
             (unit, entry) = self.store.entry(target.ok_or_else(|| EntryError::at(die, "a qualifier of nothing"))?)?;
         }
         Err(EntryError::at(die, "qualifiers without an end"))

@@ -650,20 +650,23 @@ fn unsigned_remainders() {
     }
 }
 
-/// A program without libraries, of words of that many bits.
-fn program(compiler: &str, bits: &str, text: &str) -> (tempfile::TempDir, DebugInfo) {
+/// A program without libraries, in which the function `f` is the first one.
+fn linked(compiler: &str, options: &[&str], text: &str) -> tempfile::TempDir {
     let directory = tempfile::tempdir().expect("a directory");
     std::fs::write(directory.path().join("test.c"), text).expect("written");
-    let options =
+    let usual =
         ["-O2", "-g", "-fno-pic", "-no-pie", "-ffreestanding", "-nostdlib", "-static", "-Wl,-e,f", "-o", "test"];
     let language = if compiler == "g++" { &["-x", "c++"][..] } else { &[] };
-    let mut command = Command::new(compiler);
-    let output = command.current_dir(directory.path()).args(language).arg(bits).args(options).arg("test.c").output();
+    let arguments = [language, &usual, options, &["test.c"]].concat();
+    let output = Command::new(compiler).current_dir(directory.path()).args(arguments).output();
     let output = output.expect("the compiler runs");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    directory
+}
+
+fn program_in(directory: &tempfile::TempDir) -> Result<DebugInfo, Error> {
     let elf = Elf::open_program(&directory.path().join("test")).expect("is read");
-    let debug = DebugInfo::of_program(Arc::new(elf), None, None).expect("has DWARF");
-    (directory, debug)
+    DebugInfo::of_program(Arc::new(elf), None, None)
 }
 
 /// Words of 32-bit programs are extended by their sign, or without, before what depends on their upper bits.
@@ -672,7 +675,7 @@ fn words_of_32_bits() {
     let text = "__attribute__((noipa)) void sink(int a) { asm volatile(\"\" :: \"r\"(a)); }
         long f(int a, int b) { int h = a >> 1; int q = a / 3; unsigned m = (unsigned)a % 7; int less = a < b;
             unsigned s = (unsigned)a >> 3; int sum = a * 5 + 1; int same = sum == b; sink(a); sink(b); return b; }";
-    let (_directory, debug) = program("gcc", "-m32", text);
+    let debug = program_in(&linked("gcc", &["-m32"], text)).expect("has DWARF");
     let id = only(&debug, "f");
     let mut at = debug.function(id).expect("is whole").bodies.remove(0).entry;
     at.offset += 8;
@@ -718,11 +721,39 @@ fn complex_numbers() {
 fn pointers_to_members() {
     for (bits, word) in [("-m32", 4), ("-m64", 8)] {
         let text = "struct A { int x; int f(); }; int A::*field; int (A::*method)(); extern \"C\" int f() { return field && method; }";
-        let (_directory, debug) = program("g++", bits, text);
+        let debug = program_in(&linked("g++", &[bits], text)).expect("has DWARF");
         let size = |name: &str| {
             let found = debug.global(name, None).expect("an index").expect("is there");
             debug.size_of(found.type_id).expect("a size")
         };
         assert_eq!((size("field"), size("method")), (Some(word), Some(2 * word)));
     }
+}
+
+/// Types in units of their own are found by their signatures.
+#[test]
+fn types_in_units_of_their_own() {
+    let text = "struct inner { int a; long b; }; enum color { RED, BLUE = 7 };
+        struct outer { struct inner first; struct inner *next; enum color color; union { int x; char y; }; };
+        int f(struct outer *p) { return p->next->a + p->color + p->x; }
+        struct outer object; struct inner another;";
+    for (compiler, options) in [("gcc", &["-gdwarf-5"][..]), ("g++", &["-gdwarf-5"]), ("clang", &["-gdwarf-5"])] {
+        let debug = program_in(&linked(compiler, &[&["-fdebug-types-section"], options].concat(), text));
+        let debug = debug.expect("has DWARF");
+        let id = only(&debug, "f");
+        let entry = debug.function(id).expect("is whole").bodies[0].entry;
+        let pointer = debug.variable(id, entry, "p").expect("is whole").expect("is there").type_id;
+        let Type::Pointer(Some(outer)) = debug.resolve(pointer).expect("is whole").1 else { panic!("no pointer") };
+        let place = |name: &str| debug.member(outer, name).expect(name).offset;
+        assert_eq!((place("first"), place("next"), place("color"), place("x")), (0, 16, 24, 28), "{compiler}");
+        assert_eq!(debug.size_of(outer).expect("a size"), Some(32), "{compiler}");
+        let color = debug.resolve(debug.member(outer, "color").expect("color").type_id).expect("is whole").1;
+        assert!(matches!(color, Type::Enum { values, .. } if values.len() == 2), "{compiler}");
+        let found = debug.global("another", None).expect("an index").expect("is there").type_id;
+        assert_eq!(debug.member(found, "b").expect("b").offset, 8, "{compiler}");
+    }
+    // Those of DWARF 4 are in a section of their own.
+    let debug = program_in(&linked("gcc", &["-fdebug-types-section", "-gdwarf-4"], text)).expect("has DWARF");
+    let why = debug.global("another", None).expect_err("is not read").to_string();
+    assert!(why.contains("-fdebug-types-section"), "{why}");
 }
