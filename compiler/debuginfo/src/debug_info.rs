@@ -57,6 +57,12 @@ impl DebugInfo {
         self.0.form() == Form::Symbols
     }
 
+    /// Of a program whose functions, variables and types are only in files of its own (`-gsplit-dwarf`), which are not read, the
+    /// name of one.
+    pub fn split_into(&self) -> Option<String> {
+        self.0.split_into()
+    }
+
     /// Bytes of a pointer: 8, or 4 in a 32-bit program.
     pub fn word(&self) -> u8 {
         self.0.word()

@@ -34,6 +34,10 @@ impl Source for Dwarf {
         self.store.machine.word()
     }
 
+    fn split_into(&self) -> Option<String> {
+        self.store.split_into().ok().flatten()
+    }
+
     fn find_functions(&self, pattern: &FunctionPattern) -> Result<Vec<FunctionId>, Error> {
         self.functions_like(pattern)
     }

@@ -27,6 +27,7 @@ use crate::stored;
 use crate::tables::{Tables, Writer};
 use spile_base::cache::Cache;
 
+use super::entry::Entries;
 pub(super) use super::entry::{Bytes, Entry, Unit};
 
 /// Offset of an entry in `.debug_info`.
@@ -389,6 +390,19 @@ impl Store {
             Ok(types)
         };
         self.type_units.get_or_init(read).as_ref().map_err(Clone::clone)
+    }
+
+    /// Of a program whose units are all only the skeletons of units in other files, the name of one of these.
+    pub fn split_into(&self) -> Result<Option<String>, EntryError> {
+        let mut name = None;
+        for slot in 0..self.slots.len() {
+            let unit = self.unit(slot)?;
+            let Some(root) = Entries::of(unit)?.next()? else { continue };
+            let other = root.attr_value(gimli::DW_AT_dwo_name).or_else(|| root.attr_value(gimli::DW_AT_GNU_dwo_name));
+            let Some(other) = other else { return Ok(None) };
+            name = self.string(unit, other).map(|text| String::from_utf8_lossy(text).into_owned()).or(name);
+        }
+        Ok(name)
     }
 
     /// The entry that an attribute refers to; None: there is no such attribute.

@@ -54,6 +54,11 @@ pub(crate) trait Source: Send + Sync {
         8
     }
 
+    /// The name of one of the files that have the debug information, if only those have it, which are not read.
+    fn split_into(&self) -> Option<String> {
+        None
+    }
+
     /// Functions that match, sorted by name.
     fn find_functions(&self, pattern: &FunctionPattern) -> Result<Vec<FunctionId>, Error>;
 

@@ -195,6 +195,11 @@ impl Object {
         matches!(self.debug.get(), Some(Ok(debug)) if debug.is_symbols())
     }
 
+    /// Whether its debug information has been read and is only in files of its own, which are not: the name of one.
+    pub fn split_into(&self) -> Option<String> {
+        self.debug.get()?.as_ref().ok()?.split_into()
+    }
+
     /// The symbol's link-time address (of a module: its offset in its section); None if there is no such symbol.
     pub fn symbol_address(&self, name: &str) -> Option<u64> {
         self.elf.symbol_address(name).ok()?.map(|address| address.offset)

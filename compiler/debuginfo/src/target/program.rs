@@ -251,6 +251,15 @@ impl Programs {
         names
     }
 
+    /// Paths of those of which none is read because it is in files of its own, sorted, each with the name of one of these.
+    pub fn split_debug_info(&self) -> Vec<(String, String)> {
+        let opened = self.opened.borrow();
+        let split = opened.values().filter_map(|object| Some((object, object.split_into()?)));
+        let mut names: Vec<_> = split.map(|(object, file)| (object.name().to_string(), file)).collect();
+        names.sort();
+        names
+    }
+
     /// The files that were read so far: what a stored result depends on.
     pub fn consulted(&self) -> Vec<PathBuf> {
         let opened = self.opened.borrow();

@@ -757,3 +757,15 @@ fn types_in_units_of_their_own() {
     let why = debug.global("another", None).expect_err("is not read").to_string();
     assert!(why.contains("-fdebug-types-section"), "{why}");
 }
+
+/// Debug information that is not in the program is named.
+#[test]
+fn debug_information_in_files_of_its_own() {
+    for version in ["-gdwarf-5", "-gdwarf-4"] {
+        let directory = linked("gcc", &["-gsplit-dwarf", version], "int f(int a) { return a + 1; }");
+        let debug = program_in(&directory).expect("has skeletons");
+        assert!(debug.split_into().is_some_and(|file| file.ends_with(".dwo")), "{version}");
+        let whole = program_in(&linked("gcc", &[version], "int f(int a) { return a + 1; }")).expect("has DWARF");
+        assert_eq!(whole.split_into(), None);
+    }
+}
