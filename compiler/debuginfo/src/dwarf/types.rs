@@ -10,6 +10,7 @@ use gimli::AttributeValue;
 use spile_abi::budget::{Budget, USUAL};
 
 use super::Dwarf;
+use super::entry::Entries;
 use super::quick::Quick;
 use super::scan;
 use super::store::{Bytes, Die, Entry, EntryError, Unit, constant, die_at, flag, number};
@@ -392,7 +393,13 @@ impl Dwarf {
     }
 
     fn counts(&self, die: Die) -> Result<Vec<Option<u64>>, EntryError> {
-        let (_, children) = self.children(die)?;
+        let (unit, children) = self.children(die)?;
+        // DWARF 5, 5.13: of Fortran 1.
+        let usual = Entries::of(unit)?.next()?.and_then(|root| root.attr_value(gimli::DW_AT_language));
+        let usual = match usual {
+            Some(AttributeValue::Language(language)) => language.default_lower_bound().unwrap_or(0) as i64,
+            _ => 0,
+        };
         let ranges = children.iter().filter(|entry| entry.tag() == gimli::DW_TAG_subrange_type);
         let counts: Vec<Option<u64>> = ranges
             .map(|entry| {
@@ -400,7 +407,13 @@ impl Dwarf {
                     match entry.attr_value(gimli::DW_AT_upper_bound)? {
                         // gcc writes the upper bound of `int a[0]` as -1 where it writes one at all.
                         AttributeValue::Sdata(-1) => Some(0),
-                        value => value.udata_value()?.checked_add(1),
+                        value => {
+                            let lower = entry.attr_value(gimli::DW_AT_lower_bound);
+                            match lower.map_or(Some(usual), |lower| constant(&lower))? {
+                                0 => value.udata_value()?.checked_add(1),
+                                lower => constant(&value)?.checked_sub(lower)?.checked_add(1)?.try_into().ok(),
+                            }
+                        }
                     }
                 })
             })

@@ -769,3 +769,23 @@ fn debug_information_in_files_of_its_own() {
         assert_eq!(whole.split_into(), None);
     }
 }
+
+/// Arrays begin at 1 in Fortran, where their entry does not say anything else.
+#[test]
+fn arrays_that_do_not_begin_at_0() {
+    let directory = tempfile::tempdir().expect("a directory");
+    std::fs::write(directory.path().join("test.c"), "int ten[10];").expect("written");
+    let gcc = |options: &[&str]| Command::new("gcc").current_dir(directory.path()).args(options).status();
+    assert!(gcc(&["-g", "-dA", "-S", "test.c"]).is_ok_and(|status| status.success()));
+    let text = std::fs::read_to_string(directory.path().join("test.s")).expect("written");
+    let lines = text.lines().map(|line| match line.contains(".byte") && line.contains("DW_AT_language") {
+        true => "\t.byte 0x8\n".to_string(),
+        false => format!("{line}\n"),
+    });
+    std::fs::write(directory.path().join("test.s"), lines.collect::<String>()).expect("written");
+    assert!(gcc(&["-c", "test.s"]).is_ok_and(|status| status.success()));
+    let debug = open(&directory.path().join("test.o"));
+    let found = debug.global("ten", None).expect("an index").expect("is there").type_id;
+    // From 1 to 9.
+    assert!(matches!(debug.get(found).expect("a type"), Type::Array { counts, .. } if counts == [Some(9)]));
+}
