@@ -47,6 +47,10 @@ const NARROW_LOADER: &str = "ld-linux32.so.2";
 /// A program in C++, and gcc's options.
 const SHAPES: [(&str, &str); 2] = [("shapes", "-O2"), ("shapes_O0", "-O0")];
 
+/// One of several files in C++, in which things have one name.
+const NAMES: &str = "names";
+const NAMES_TEXTS: [&str; 3] = ["names.cc", "names_gadget.cc", "names_widget.cc"];
+
 /// One that takes calls away from their returns, one whose memory is not there.
 const PLAIN: [&str; 2] = ["abuse", "absent"];
 
@@ -71,7 +75,7 @@ pub fn names() -> impl Iterator<Item = &'static str> {
         .chain(NARROW_STACKS.map(|(name, _)| name))
         .chain(PLAIN)
         .chain(RUST)
-        .chain([NARROW_LINKED])
+        .chain([NARROW_LINKED, NAMES])
 }
 
 /// Libraries of programs of 32 bits, and what loads them: those of others are found with their programs.
@@ -96,8 +100,10 @@ pub fn build(root: &Path) -> Result<PathBuf> {
     let source = root.join("tests/fixtures/user");
     let hits = root.join("tests/fixtures/hits/hits.c");
     let narrow = ["narrow.c", "narrow_stacks.c", "narrow_library.c", "narrow_linked.c"];
-    let texts =
-        ["user.c", "library.c", "abuse.c", "absent.c", "shapes.cc", "bank.rs", "ledger.rs"].into_iter().chain(narrow);
+    let texts = ["user.c", "library.c", "abuse.c", "absent.c", "shapes.cc", "bank.rs", "ledger.rs", "names.h"]
+        .into_iter()
+        .chain(NAMES_TEXTS)
+        .chain(narrow);
     let texts = texts.map(|name| fs::read(source.join(name)));
     let mut parts =
         texts.chain([fs::read(&hits)]).collect::<Result<Vec<_>, _>>().context("reading tests/fixtures/user")?;
@@ -150,6 +156,9 @@ pub fn build(root: &Path) -> Result<PathBuf> {
         cxx.args(["-g", level, "-Wl,--build-id=sha1", "-o", name]).arg(source.join("shapes.cc"));
         run(cxx.current_dir(&directory))?;
     }
+    let mut cxx = Command::new("g++");
+    cxx.args(["-g", "-O2", "-Wl,--build-id=sha1", "-o", NAMES]).args(NAMES_TEXTS.map(|name| source.join(name)));
+    run(cxx.current_dir(&directory))?;
     for name in RUST {
         let mut rustc = Command::new("rustc");
         rustc.args(["-g", "-O", "--edition=2021", "-Clink-arg=-Wl,--build-id=sha1", "-o", name]);
