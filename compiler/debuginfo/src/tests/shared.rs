@@ -123,11 +123,14 @@ fn partial_units_with_scopes() {
         let run = |program: &str, arguments: &[&str]| {
             Command::new(program).current_dir(directory.path()).args(arguments).output()
         };
+        std::fs::write(directory.path().join("shared.h"), SCOPES).expect("written");
         let members = "int lib::Box::number_made = 4; int lib::Box::poke_inside(int by) { return first_value -= by + number_made; }";
         let hidden = "struct lib::Box::Hidden { char pad[8]; int deep; }; lib::Box::Hidden hidden;";
         for (name, more) in [("one", members), ("two", ""), ("three", hidden)] {
             let objects = format!("lib::Box {name}_object; other::Box {name}_other;");
-            let text = format!("{SCOPES}\n{objects} int {name}() {{ return peeking(&{name}_object); }}\n{more}\n");
+            let text = format!(
+                "#include \"shared.h\"\n{objects} int {name}() {{ return peeking(&{name}_object); }}\n{more}\n"
+            );
             std::fs::write(directory.path().join(format!("{name}.cc")), text).expect("written");
         }
         let linking = ["-std=c++17", "-g", "-O1", "-nostdlib", "-static", "-Wl,-e,_Z3onev,--build-id", "-o", "all"];
