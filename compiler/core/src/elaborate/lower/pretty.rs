@@ -133,7 +133,7 @@ impl Describer<'_> {
             CType::Base { encoding: BaseEncoding::Float, size, name } => {
                 match size {
                     4 | 8 if bits.is_none() && !name.starts_with(DECIMAL) => {
-                        self.integer(offset, size, None, PrettyStyle::Float)
+                        self.integer(offset, size, None, PrettyStyle::Float);
                     }
                     _ => self.ops.push(PrettyOp::Unknown),
                 }
@@ -399,5 +399,45 @@ mod tests {
         assert!(Arc::ptr_eq(&first, &descriptions.shared(of(8))));
         assert!(!Arc::ptr_eq(&first, &other));
         assert_eq!(*other, of(16));
+    }
+
+    /// The description of a variable in an object made by a compiler.
+    fn described(compiler: &str, options: &[&str], text: &str, name: &str) -> Vec<PrettyOp> {
+        let directory = tempfile::tempdir().expect("a directory");
+        std::fs::write(directory.path().join("text"), text).expect("written");
+        let command = std::process::Command::new(compiler).current_dir(directory.path()).args(options).output();
+        let output = command.expect("the compiler runs");
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let elf = spile_debuginfo::Elf::open(&directory.path().join("text.o")).expect("an object");
+        let debug = DebugInfo::open(Arc::new(elf), None, None).expect("has DWARF");
+        let found = debug.global(name, None).expect("an index").expect("is there");
+        describe(&debug, found.type_id, usize::MAX, Span::none()).expect("is described").ops
+    }
+
+    /// Rust's `char` has four bytes, and is not text.
+    #[test]
+    fn characters_of_rust() {
+        let text = "pub struct Held { pub one: char, pub at: *const char }\n\
+            #[no_mangle] pub static LETTERS: [char; 3] = ['a', 'b', 'c'];\n\
+            #[no_mangle] pub static mut HELD: Held = Held { one: 'x', at: std::ptr::null() };\n";
+        let options = ["-g", "--crate-type=lib", "--emit=obj", "-Ccodegen-units=1", "-o", "text.o", "text"];
+        let number =
+            |offset| PrettyOp::Integer { offset, size: 4, first_bit: 0, bits: 0, style: PrettyStyle::Unsigned };
+        let letters = described("rustc", &options, text, "LETTERS");
+        assert!(letters.contains(&PrettyOp::Repeat { offset: 0, count: 3, stride: 4, body: vec![number(0)] }));
+        let held = described("rustc", &options, text, "HELD");
+        assert!(held.contains(&number(8)), "{held:?}");
+        assert!(!held.iter().any(|op| matches!(op, PrettyOp::StringPointer { .. })), "{held:?}");
+    }
+
+    #[test]
+    fn complex_and_decimal_numbers() {
+        let text = "struct held { _Complex float pair; _Decimal64 price; double real; char text[4]; } held;";
+        let options = ["-x", "c", "-g", "-c", "-o", "text.o", "text"];
+        let real = |offset, size| PrettyOp::Integer { offset, size, first_bit: 0, bits: 0, style: PrettyStyle::Float };
+        let held = described("gcc", &options, text, "held");
+        let values: Vec<&PrettyOp> = held.iter().filter(|op| !matches!(op, PrettyOp::Literal(_))).collect();
+        let text = PrettyOp::Chars { offset: 24, length: 4 };
+        assert_eq!(values, [&real(0, 4), &real(4, 4), &PrettyOp::Unknown, &real(16, 8), &text]);
     }
 }
