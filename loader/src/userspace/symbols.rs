@@ -135,10 +135,9 @@ fn sum_of(file: &std::fs::File) -> Option<u32> {
     let mut buffer = vec![0; 64 << 10];
     let mut at = 0;
     while at < bytes {
-        let some = &mut buffer[..(bytes - at).min(64 << 10) as usize];
-        file.read_exact_at(some, at).ok()?;
-        hasher.update(some);
-        at += some.len() as u64;
+        let got = file.read_at(&mut buffer, at).ok().filter(|got| *got > 0)?;
+        hasher.update(buffer.get(..got)?);
+        at += got as u64;
     }
     Some(hasher.finalize())
 }

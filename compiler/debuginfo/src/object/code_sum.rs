@@ -50,18 +50,21 @@ fn segments<H: FileHeader>(file: &ReadCache<&File>) -> Option<Vec<(u64, u64)>> {
 }
 
 fn add_segment(mut file: &File, start: u64, bytes: u64, mut sum: u64) -> io::Result<u64> {
-    let mut buffer = vec![0; 64 << 10];
+    const AT_ONCE: u64 = 64 << 10;
+    let mut buffer = Vec::with_capacity(AT_ONCE as usize);
     let mut left = bytes;
     file.seek(SeekFrom::Start(start))?;
     while left > 0 {
-        let some = &mut buffer[..left.min(64 << 10) as usize];
-        file.read_exact(some)?;
-        for word in some.chunks(8) {
-            let mut whole = [0; 8];
-            whole[..word.len()].copy_from_slice(word);
-            sum = (sum ^ u64::from_le_bytes(whole)).wrapping_mul(FACTOR);
+        buffer.clear();
+        let some = left.min(AT_ONCE);
+        if file.take(some).read_to_end(&mut buffer)? as u64 != some {
+            return Err(io::ErrorKind::UnexpectedEof.into());
         }
-        left -= some.len() as u64;
+        for word in buffer.chunks(8) {
+            let word = word.iter().rev().fold(0, |word, byte| word << 8 | u64::from(*byte));
+            sum = (sum ^ word).wrapping_mul(FACTOR);
+        }
+        left -= some;
     }
     Ok(sum)
 }
