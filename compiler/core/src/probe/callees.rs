@@ -160,7 +160,7 @@ impl<'o, 'r, 'k> Callees<'o, 'r, 'k> {
         let any_caller = self.resolver.any_caller();
         let counts = |call: &&Call| any_caller || !call.tail;
         for call in calls.iter().filter(counts).filter(|call| call.inlined.is_none()) {
-            called.entry(call.callee).or_default().push(call.returns_to());
+            called.entry(call.callee).or_default().push(call.returns_to);
         }
         let called: HashMap<FunctionId, Rc<Vec<Address>>> =
             called.into_iter().map(|(id, at)| (id, Rc::new(at))).collect();

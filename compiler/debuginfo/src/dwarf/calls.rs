@@ -2,6 +2,7 @@
 
 //! The contents of a function's code: calls of other functions, inlined or not, and labels.
 
+use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -11,7 +12,15 @@ use super::frame::FrameAddress;
 use super::scan::Text;
 use super::store::{Die, Entry, EntryError, Unit, die_at, flag, number};
 use crate::facts::{CALL_LENGTH, Call, FunctionId, InlinedCode, Label, Op};
-use crate::object::Address;
+use crate::object::{Address, Transfer, transfers};
+
+/// The code that calls are looked for in.
+struct CallerCode {
+    /// A body or an inlined copy.
+    within: Die,
+    /// Of a program the calls and jumps in it, and in the body around it, by the addresses behind them; read when first needed.
+    program: Option<HashMap<u64, Transfer>>,
+}
 
 /// Nesting of blocks; deeper is damage.
 const MAX_DEPTH: usize = 64;
@@ -21,8 +30,9 @@ impl Dwarf {
     pub(super) fn calls_within(&self, dies: impl IntoIterator<Item = Die>) -> Result<Vec<Call>, EntryError> {
         let mut calls = Vec::new();
         for die in dies {
+            let mut code = CallerCode { within: die, program: None };
             self.within(die, &mut |function, unit, entry| {
-                calls.extend(self.call(function, unit, entry)?);
+                calls.extend(self.call(function, unit, entry, &mut code)?);
                 Ok(())
             })?;
         }
@@ -135,7 +145,13 @@ impl Dwarf {
     }
 
     /// The call that an entry of the function's code describes. A call of a part of the function itself does not count.
-    fn call(&self, function: FunctionId, unit: &Unit, entry: &Entry) -> Result<Option<Call>, EntryError> {
+    fn call(
+        &self,
+        function: FunctionId,
+        unit: &Unit,
+        entry: &Entry,
+        code: &mut CallerCode,
+    ) -> Result<Option<Call>, EntryError> {
         let inlined = entry.tag() == gimli::DW_TAG_inlined_subroutine;
         let origin = match entry.tag() {
             gimli::DW_TAG_call_site => gimli::DW_AT_call_origin,
@@ -148,7 +164,8 @@ impl Dwarf {
         if inlined {
             let address = self.address_of_instance(unit, entry)?;
             let copy = InlinedCode::of(die_at(unit, entry.offset())?);
-            return Ok(address.map(|address| Call { callee, address, inlined: Some(copy), tail: false }));
+            let call = |address| Call { callee, address, returns_to: address, inlined: Some(copy), tail: false };
+            return Ok(address.map(call));
         }
         if callee == function && origin != callee.die() && self.is_body_of_part(origin)? {
             return Ok(None);
@@ -158,8 +175,44 @@ impl Dwarf {
             Some(value) => self.store.dwarf.attr_address(unit, value)?,
             None => None,
         };
-        let at = after.and_then(|after| after.checked_sub(CALL_LENGTH)).filter(|at| self.elf.is_code(*at));
-        Ok(at.and_then(|at| self.elf.address(at)).map(|address| Call { callee, address, inlined: None, tail }))
+        let Some(after) = after else { return Ok(None) };
+        let at = self.call_before(after, tail, code)?.filter(|at| self.elf.is_code(*at));
+        let Some(address) = at.and_then(|at| self.elf.address(at)) else { return Ok(None) };
+        let returns_to = Address { offset: address.offset.saturating_add(after - at.unwrap_or(after)), ..address };
+        Ok(Some(Call { callee, address, returns_to, inlined: None, tail }))
+    }
+
+    /// Where the call, or the jump, begins that is before an address; None: there is none.
+    fn call_before(&self, after: u64, jump: bool, code: &mut CallerCode) -> Result<Option<u64>, EntryError> {
+        if self.elf.is_of_kernel() {
+            return Ok(after.checked_sub(CALL_LENGTH));
+        }
+        let found = match &mut code.program {
+            Some(found) => found,
+            unread => unread.insert(self.transfers_around(code.within)?),
+        };
+        Ok(found.get(&after).filter(|found| found.call != jump).map(|found| found.at))
+    }
+
+    /// The calls and jumps of the body that an entry is, or is in, by the addresses behind them.
+    fn transfers_around(&self, die: Die) -> Result<HashMap<u64, Transfer>, EntryError> {
+        let (mut unit, mut entry) = self.store.entry(die)?;
+        if entry.tag() != gimli::DW_TAG_subprogram {
+            let Some(around) = self.subprogram_around(die)? else { return Ok(HashMap::new()) };
+            (unit, entry) = self.store.entry(around)?;
+        }
+        let bits = 8 * u32::from(self.store.machine.word());
+        let sections = self.store.code.as_ref().unwrap_or(&self.elf).code_of_any_program();
+        let mut found = HashMap::new();
+        for range in self.code_ranges(unit, &entry)? {
+            let bytes = sections.iter().find_map(|(start, bytes)| {
+                let inside = |at: u64| at.checked_sub(*start).and_then(|inside| usize::try_from(inside).ok());
+                bytes.get(inside(range.start)?..inside(range.end)?)
+            });
+            let read = transfers(bytes.unwrap_or_default(), range.start, bits);
+            found.extend(read.into_iter().map(|transfer| (transfer.after, transfer)));
+        }
+        Ok(found)
     }
 
     fn is_body_of_part(&self, copy: Die) -> Result<bool, EntryError> {

@@ -14,7 +14,9 @@ use super::quick::Quick;
 use super::store::{Die, EntryError, die_at, flag, number};
 use super::variables::{Parameter, PlacedVariable};
 use crate::error::Error;
-use crate::facts::{Call, Function, FunctionId, InlinedInstance, Label, Location, Member, Op, Type, TypeId, TypeTag};
+use crate::facts::{
+    CALL_LENGTH, Call, Function, FunctionId, InlinedInstance, Label, Location, Member, Op, Type, TypeId, TypeTag,
+};
 use crate::object::{Address, Reserved, skeleton};
 use crate::portable::format::{self, COLUMNS, Kind};
 use crate::portable::place;
@@ -369,7 +371,12 @@ impl Dwarf {
 
     fn called(&self, calls: Vec<Call>, depth: usize, place: &mut ReturnPlace) -> Result<Vec<Called>, EntryError> {
         let mut called = Vec::new();
-        for Call { callee, address, inlined, .. } in calls.into_iter().filter(|call| !call.tail) {
+        // An index has no lengths of calls.
+        let is_told = |call: &Call| {
+            let length = call.returns_to.offset.wrapping_sub(call.address.offset);
+            !call.tail && (call.inlined.is_some() || length == CALL_LENGTH)
+        };
+        for Call { callee, address, inlined, .. } in calls.into_iter().filter(is_told) {
             let inside = match inlined {
                 Some(copy) if depth < MAX_DEPTH => {
                     Some(self.called(self.calls_within([copy.die()])?, depth + 1, place)?)

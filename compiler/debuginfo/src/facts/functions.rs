@@ -88,18 +88,12 @@ pub struct Call {
     pub callee: FunctionId,
     /// For an inlined call its first instruction, otherwise the instruction that calls.
     pub address: Address,
+    /// The instruction behind that, to which a callee that is not inlined returns; of an inlined one the same as `address`.
+    pub returns_to: Address,
     /// The copy of the callee that is there instead of a call.
     pub inlined: Option<InlinedCode>,
-    /// A tail call: a jump at the caller's end, which leaves no return address. `address` is that of the following
-    /// instruction.
+    /// A tail call: a jump at the caller's end, which leaves no return address.
     pub tail: bool,
-}
-
-impl Call {
-    /// The return address of a callee that is not inlined: the instruction after the call.
-    pub fn returns_to(&self) -> Address {
-        Address { offset: self.address.offset.saturating_add(CALL_LENGTH), ..self.address }
-    }
 }
 
 /// The code of one inlined call.
@@ -130,8 +124,8 @@ pub struct Statement {
     pub copy: u32,
 }
 
-/// Size of a direct call (Intel SDM, CALL rel32: E8 and four bytes), which is how compilers call a function that they name
-/// in the entry of the call site.
+/// Size of a direct call (Intel SDM, CALL rel32: E8 and four bytes), which is how the kernel calls a function that the entry
+/// of the call site names.
 pub(crate) const CALL_LENGTH: u64 = 5;
 
 /// Whether the shell pattern matches the path, or a tail of it that begins after a `/`.

@@ -393,12 +393,25 @@ impl Elf {
 
     /// The code of a program or library: link-time address and bytes of each section. None of the kernel and of its modules.
     pub(crate) fn code_of_program(&self) -> Vec<(u64, &[u8])> {
-        // What the kernel exports to modules.
-        if self.relocatable || self.has_section("__ksymtab") {
+        if self.is_of_kernel() {
             return Vec::new();
         }
         let sections = self.sections.iter().filter(|section| section.executable);
         sections.filter_map(|section| Some((section.start, self.section_bytes(&section.name)?))).collect()
+    }
+
+    /// The same of a 32-bit program too, whose code is not to be taken for that of a 64-bit one.
+    pub(crate) fn code_of_any_program(&self) -> Vec<(u64, &[u8])> {
+        match self.is_narrow() {
+            true => narrow::code(self.section_bytes(narrow::CODE).unwrap_or_default()),
+            false => self.code_of_program(),
+        }
+    }
+
+    /// Whether it is the kernel, a module, or another file that is not linked.
+    pub(crate) fn is_of_kernel(&self) -> bool {
+        // What the kernel exports to modules.
+        self.relocatable || self.has_section("__ksymtab")
     }
 
     /// Contents of a section that is neither compressed nor relocated; None if there is none.

@@ -7,6 +7,7 @@
 
 mod boot_image;
 mod bring_up;
+mod call_sites;
 mod code_sum;
 pub(crate) mod demangle;
 mod dynamic;
@@ -28,6 +29,7 @@ mod symbol_table;
 mod thread_local;
 mod thread_parts;
 
+pub(crate) use call_sites::{Transfer, transfers};
 pub use code_sum::{CodeSum, code_sum};
 pub use demangle::{demangled, last_part};
 pub use elf::{Address, DataSymbol, Elf, Section, SectionId, Symbol, SymbolOffset};

@@ -27,6 +27,9 @@ pub(super) const THREADS: &str = ".spile.threads";
 /// The link-time address of the global offset table, in the file that stands for a 32-bit one.
 pub(super) const TABLE: &str = ".spile.got";
 
+/// The code, for who knows that it is not 64-bit code: of each section its address, its length, and its bytes.
+pub(super) const CODE: &str = ".spile.code";
+
 /// The dynamic section. Its entries are wider here, so it has no address: it would cover what follows it.
 const DYNAMIC: &str = ".dynamic";
 
@@ -49,6 +52,7 @@ pub(super) fn widened(bytes: &[u8], most: u64) -> Result<Vec<u8>, String> {
     let mut unpacked = 0;
     // By the index in the file.
     let mut indices = std::collections::HashMap::new();
+    let mut code = Vec::new();
     for section in elf.sections() {
         let SectionFlags::Elf { sh_flags, .. } = section.flags() else { continue };
         let name = section.name().unwrap_or_default();
@@ -67,6 +71,10 @@ pub(super) fn widened(bytes: &[u8], most: u64) -> Result<Vec<u8>, String> {
         indices.insert(section.index(), sections.len() as u16);
         let note = name.starts_with(".note").then(|| section.data().ok()).flatten().unwrap_or_default();
         let executable = sh_flags.0 & object::elf::SHF_EXECINSTR.0 != 0;
+        if let Some(bytes) = section.data().ok().filter(|_| executable) {
+            code.extend([section.address(), bytes.len() as u64].into_iter().flat_map(u64::to_le_bytes));
+            code.extend(bytes);
+        }
         sections.push(Section::loaded(name, executable, section.address(), section.size(), note.to_vec()));
     }
     let (mut table, mut names) = elf_writer::no_symbols();
@@ -88,8 +96,9 @@ pub(super) fn widened(bytes: &[u8], most: u64) -> Result<Vec<u8>, String> {
             segments.extend(word.to_le_bytes());
         }
     }
-    let code = Code::Narrow { table: global_offset_table(&elf) };
-    sections.push(Section::with_contents(IMPORTS, None, import_stubs::packed(&import_stubs::stubs_of(&elf, code))));
+    sections.push(Section::with_contents(CODE, None, code));
+    let kind = Code::Narrow { table: global_offset_table(&elf) };
+    sections.push(Section::with_contents(IMPORTS, None, import_stubs::packed(&import_stubs::stubs_of(&elf, kind))));
     if let Some(table) = global_offset_table(&elf) {
         sections.push(Section::with_contents(TABLE, None, table.to_le_bytes().to_vec()));
     }
@@ -98,6 +107,25 @@ pub(super) fn widened(bytes: &[u8], most: u64) -> Result<Vec<u8>, String> {
     }
     let kind = Kind::As { kind: elf.elf_header().e_type.get(LittleEndian).0, entry: elf.entry() };
     Ok(elf_writer::with_symbols(kind, sections, (table, names), (SEGMENTS, segments)))
+}
+
+/// Address and bytes of each section with code, from the contents of [`CODE`].
+pub(super) fn code(mut packed: &[u8]) -> Vec<(u64, &[u8])> {
+    let mut sections = Vec::new();
+    while let Some(([address, length], rest)) = two_words(packed) {
+        let Some((bytes, rest)) = usize::try_from(length).ok().and_then(|length| rest.split_at_checked(length)) else {
+            break;
+        };
+        sections.push((address, bytes));
+        packed = rest;
+    }
+    sections
+}
+
+fn two_words(bytes: &[u8]) -> Option<([u64; 2], &[u8])> {
+    let (first, rest) = bytes.split_first_chunk()?;
+    let (second, rest) = rest.split_first_chunk()?;
+    Some(([u64::from_le_bytes(*first), u64::from_le_bytes(*second)], rest))
 }
 
 /// DT_PLTGOT of the dynamic section.

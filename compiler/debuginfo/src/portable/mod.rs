@@ -15,7 +15,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 
 use crate::facts::{
-    BaseEncoding, Body, Call, Extent, FoundVariable, Function, FunctionId, FunctionPattern, InlinedCode,
+    BaseEncoding, Body, CALL_LENGTH, Call, Extent, FoundVariable, Function, FunctionId, FunctionPattern, InlinedCode,
     InlinedInstance, Label, Member, MemberBits, Op, Statement, Type, TypeId, TypeTag, Unavailable, Variable, path_fits,
 };
 use crate::object::{Address, Elf, Reserved, skeleton};
@@ -209,9 +209,11 @@ impl Portable {
             let callee = self.tables.get(CALLS, row, 0);
             let address = self.elf.address(self.tables.get_wide(CALLS, row, 1))?;
             let inlined = (self.tables.get(CALLS, row, 3) > 0).then_some(InlinedCode(row as u32));
+            let length = if inlined.is_some() { 0 } else { CALL_LENGTH };
             ((callee as usize) < self.count()).then_some(Call {
                 callee: FunctionId(callee),
                 address,
+                returns_to: Address { offset: address.offset.saturating_add(length), ..address },
                 inlined,
                 tail: false,
             })

@@ -566,6 +566,33 @@ fn calls_and_labels() {
     assert_eq!(debug.function_at(middle).expect("symbols"), Some(id));
 }
 
+/// In programs calls are not all of five bytes: a probe in the middle of one would break the program.
+#[test]
+fn calls_of_a_library_without_a_procedure_linkage_table() {
+    let text = "__attribute__((noinline)) int foo(int a) { __asm__ volatile(\"\" ::: \"memory\"); return a + 1; }\n\
+        int two(int x)\n{\nint r = foo(x);\n__asm__ volatile(\"\" ::: \"memory\");\nr += foo(x + 3);\n\
+        __asm__ volatile(\"\" ::: \"memory\");\nreturn foo(r) * 2;\n}\n";
+    let directory = tempfile::tempdir().expect("a directory");
+    std::fs::write(directory.path().join("test.c"), text).expect("written");
+    for machine in ["-m64", "-m32"] {
+        let options = [machine, "-g", "-O2", "-fPIC", "-fno-plt", "-shared", "-nostdlib", "-o", "test", "test.c"];
+        let gcc = std::process::Command::new("gcc").current_dir(directory.path()).args(options).output();
+        let gcc = gcc.expect("gcc runs");
+        assert!(gcc.status.success(), "{}", String::from_utf8_lossy(&gcc.stderr));
+        let elf = Arc::new(Elf::open_program(&directory.path().join("test")).expect("an ELF file"));
+        let debug = DebugInfo::of_program(elf.clone(), None, None).expect("has DWARF");
+        let calls = debug.calls(only(&debug, "two")).expect("are whole");
+        assert_eq!(calls.len(), 3, "{machine}: {calls:?}");
+        let file = std::fs::read(directory.path().join("test")).expect("is there");
+        for found in calls {
+            let at = elf.file_offset(found.address.offset).expect("is in the file") as usize;
+            // `call *foo@GOTPCREL(%rip)`, or `call *foo@GOT(%ebx)` by one of the registers.
+            assert!(file[at] == 0xff && matches!(file[at + 1], 0x15 | 0x90..=0x97), "{machine}: {found:?}");
+            assert_eq!(found.returns_to.offset, found.address.offset + 6, "{machine}");
+        }
+    }
+}
+
 /// gcc writes numbers that are not negative in as few bytes as they need, whose highest bit is no sign.
 #[test]
 fn constants_of_one_byte_are_not_negative() {
