@@ -11,8 +11,8 @@ use crate::btf::Prototypes;
 use crate::dwarf::Dwarf;
 use crate::error::Error;
 use crate::facts::{
-    Call, Extent, FoundMember, FoundVariable, Function, FunctionId, FunctionPattern, InlinedCode, Label, MemberError,
-    Op, OtherLines, Statement, Type, TypeId, Unavailable, Variable,
+    Call, Convention, Extent, FoundMember, FoundVariable, Function, FunctionId, FunctionPattern, InlinedCode, Label,
+    MemberError, Op, OtherLines, Passed, Statement, Type, TypeId, TypePassing, Unavailable, Variable,
 };
 use crate::object::{Address, Elf, Reserved};
 use crate::portable::Portable;
@@ -214,6 +214,28 @@ impl DebugInfo {
     /// The beginnings of statements in the function's bodies, sorted by address; those of inlined calls included.
     pub fn statements(&self, id: FunctionId) -> Result<Vec<Statement>, Error> {
         self.0.statements(id)
+    }
+
+    /// What is passed to the body of the function that begins at the address, in order, parameters without a name included.
+    /// None: that is not known, or the body has been given other parameters.
+    pub fn passed(&self, id: FunctionId, at: Address) -> Result<Option<Vec<Passed>>, Error> {
+        self.0.passed(id, at)
+    }
+
+    /// How the function is called.
+    pub fn convention(&self, id: FunctionId) -> Result<Convention, Error> {
+        self.0.convention(id)
+    }
+
+    /// How objects of a type, which has neither typedefs nor qualifiers, are passed.
+    pub fn type_passing(&self, id: TypeId) -> Result<TypePassing, Error> {
+        self.0.type_passing(id)
+    }
+
+    /// Where the body that begins at the address has stored its parameters, if it was compiled without optimisation; None: it
+    /// was not, or a jump comes before.
+    pub fn prologue_end(&self, id: FunctionId, entry: Address) -> Result<Option<Address>, Error> {
+        self.0.prologue_end(id, entry)
     }
 
     /// File and line of every address, packed for the runtime (`dwarf/line_table.rs`, `runtime-c/lines.c`). None: no lines

@@ -41,7 +41,7 @@ pub use debug_info::DebugInfo;
 pub use error::Error;
 pub use facts::registers::{RETURN_REGISTER, parameter_register};
 pub use facts::{
-    BaseEncoding, Body, Call, FoundMember, FoundVariable, Function, FunctionId, FunctionPattern, InlinedCode,
-    InlinedInstance, Label, Location, Member, MemberBits, MemberError, Op, OtherLines, Piece, Statement, Type, TypeId,
-    Unavailable, Variable, When,
+    BaseEncoding, Body, Call, Convention, FoundMember, FoundVariable, Function, FunctionId, FunctionPattern,
+    InlinedCode, InlinedInstance, Label, Location, Member, MemberBits, MemberError, Op, OtherLines, Passed, Piece,
+    Statement, Type, TypeId, TypePassing, Unavailable, Variable, When,
 };

@@ -19,7 +19,7 @@ use std::rc::Rc;
 use super::code::Code;
 use super::error::UnplacedError;
 use super::function::{FunctionContext, owner_of};
-use super::location::{before_call, called_from, locate, unavailable};
+use super::location::{before_call, called_from, locate};
 use super::{CodePlace, Context, ContextError, PointError, Resolver, Site, TypedLocation};
 use crate::program::{Attachment, LongExpr};
 use spile_base::glob;
@@ -349,11 +349,9 @@ impl Context for CalleeContext {
         if !self.before_call {
             return self.at.variable(name);
         }
-        let failed = |error: spile_debuginfo::Error| ContextError::DebugInfo(error.to_string());
-        let FunctionContext { object, function, address, .. } = &self.at;
-        let debug = object.debug().map_err(failed)?;
-        let found = debug.variable(*function, *address, name).map_err(failed)?.map_err(unavailable)?;
-        let location = locate(&before_call(&found.location, debug.word()), object)
+        let object = &self.at.object;
+        let found = self.at.found(name)?;
+        let location = locate(&before_call(&found.location, object.word()), object)
             .map_err(|why| ContextError::NoValue(vec![why]))?;
         Ok(TypedLocation { object: object.clone(), type_id: found.type_id, location })
     }

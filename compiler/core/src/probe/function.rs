@@ -10,7 +10,7 @@ use super::context;
 use super::lines::{FunctionStarts, Lines, covers, parse};
 use super::location::{self, locate};
 use super::passing::{passed, returned};
-use super::prologue::{Prologue, prologue};
+use super::prologue::{is_early, prologue_end};
 use super::{
     CodePlace, Context, ContextError, Form, OtherOwners, Point, PointError, ProbeFamily, Resolver, Site, TypedLocation,
 };
@@ -305,7 +305,7 @@ impl Finder<'_> {
             && !returning
             && !inlined
             && let Ok(debug) = self.object.debug()
-            && let Prologue::Until(first) = prologue(debug, id, address)
+            && let Some(first) = prologue_end(debug, id, address)
         {
             address = first;
         }
@@ -389,6 +389,32 @@ impl FunctionContext {
         self.object.debug().map_err(|error| ContextError::DebugInfo(error.to_string()))
     }
 
+    /// The variable, where it is at the probed instruction.
+    pub(super) fn found(&self, name: &str) -> Result<FoundVariable, ContextError> {
+        let failed = |error: spile_debuginfo::Error| ContextError::DebugInfo(error.to_string());
+        let debug = self.debug()?;
+        let found = debug.variable(self.function, self.address, name).map_err(failed)?;
+        // The entry of a function that stores its parameters at the places of the debug information only later.
+        if self.object.is_program() && is_early(&found) && self.is_at_entry(debug) {
+            let parameters = debug.parameters(self.function).map_err(failed)?;
+            if let Some(parameter) = parameters.into_iter().find(|parameter| parameter.name == name) {
+                if let Some(location) = passed(debug, self.function, self.address, name) {
+                    return Ok(FoundVariable { type_id: parameter.type_id, location });
+                }
+                let late = "its value is put where the debug information has it only after the function's entry";
+                found.map_err(location::unavailable)?;
+                return Err(ContextError::NoValue(vec![late.into()]));
+            }
+        }
+        found.map_err(location::unavailable)
+    }
+
+    /// Whether the probed instruction is the first of the function.
+    fn is_at_entry(&self, debug: &DebugInfo) -> bool {
+        let function = debug.function(self.function);
+        function.is_ok_and(|function| function.bodies.iter().any(|body| body.entry == self.address))
+    }
+
     fn return_value(&self) -> Result<TypedLocation, ContextError> {
         if !self.returning {
             return Err(ContextError::NotReturn);
@@ -397,7 +423,7 @@ impl FunctionContext {
             self.debug()?.function(self.function).map_err(|error| ContextError::DebugInfo(error.to_string()))?;
         let untold = if self.object.is_symbols() { ContextError::returns_untold() } else { ContextError::Void };
         let type_id = function.return_type.ok_or(untold)?;
-        let location = returned(self.debug()?, type_id, self.object.is_program())
+        let location = returned(self.debug()?, self.function, type_id, self.object.is_program())
             .map_err(|error| ContextError::DebugInfo(error.to_string()))?;
         let location = location.map_err(|why| ContextError::NoValue(vec![why]))?;
         Ok(TypedLocation { object: self.object.clone(), type_id, location })
@@ -409,20 +435,7 @@ impl Context for FunctionContext {
         if name == "return" {
             return self.return_value();
         }
-        let debug = self.debug()?;
-        let found = debug.variable(self.function, self.address, name);
-        let found = found.map_err(|error| ContextError::DebugInfo(error.to_string()))?;
-        let mut found = found.map_err(location::unavailable)?;
-        // The entry of a function that stores its parameters at the places of the debug information only later.
-        if self.returning
-            && self.object.is_program()
-            && prologue(debug, self.function, self.address) != Prologue::None
-            && self.parameters().iter().any(|parameter| parameter == name)
-        {
-            let late = "its value is put where the debug information has it only after the function's entry";
-            let passed = passed(debug, self.function, name);
-            found.location = passed.ok_or_else(|| ContextError::NoValue(vec![late.into()]))?;
-        }
+        let found = self.found(name)?;
         let location = locate(&found.location, &self.object).map_err(|why| ContextError::NoValue(vec![why]))?;
         Ok(TypedLocation { object: self.object.clone(), type_id: found.type_id, location })
     }
@@ -442,8 +455,8 @@ impl Context for FunctionContext {
     }
 
     fn readable(&self) -> Vec<(String, TypedLocation)> {
-        // Of a program's function at its return parameters are where the caller has put them.
-        if self.returning && self.object.is_program() {
+        // Of a program's function at its entry and return parameters are where the caller has put them.
+        if self.object.is_program() && self.debug().is_ok_and(|debug| self.is_at_entry(debug)) {
             return context::each_readable(self);
         }
         let found = self.debug().ok().and_then(|debug| debug.variables(self.function, self.address).ok());

@@ -1,43 +1,38 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
 //! Functions that were compiled without optimisation: their variables are only on the stack, so that they have no value
-//! before the function's first instructions have put it there.
+//! before the function's first instructions have put it there. In optimised code that is so of parameters whose address is
+//! taken.
 
-use spile_debuginfo::{Address, DebugInfo, FunctionId, Location, Op};
+use spile_debuginfo::{Address, DebugInfo, FoundVariable, FunctionId, Location, Op, Unavailable};
 
 /// DWARF's numbers of the frame pointer and the stack pointer.
 const FRAME_POINTER: u16 = 6;
 const STACK_POINTER: u16 = 7;
 
-/// What a function does before its first line.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Prologue {
-    /// Nothing that a probe would have to wait for.
-    None,
-    /// It puts its parameters where the debug information has them; then comes this instruction.
-    Until(Address),
-}
-
-/// By whether the debug information places parameters at the first instruction in a frame that does not exist yet.
-pub(super) fn prologue(debug: &DebugInfo, id: FunctionId, entry: Address) -> Prologue {
+/// Where parameters have their values that debug information places at a function's first instruction in a frame that does not
+/// exist yet: None where there are no such ones, or the place is not reached by all calls.
+pub(super) fn prologue_end(debug: &DebugInfo, id: FunctionId, entry: Address) -> Option<Address> {
     let parameters = debug.parameters(id).unwrap_or_default();
-    let early = parameters.iter().any(|parameter| {
-        let found = debug.variable(id, entry, &parameter.name);
-        found.is_ok_and(|found| found.is_ok_and(|found| is_below_frame(&found.location)))
-    });
-    if !early {
-        return Prologue::None;
-    }
-    let statements = debug.statements(id).unwrap_or_default();
-    let after = statements.iter().map(|statement| statement.address);
-    match after.filter(|at| at.section == entry.section && *at > entry).min() {
-        Some(at) => Prologue::Until(at),
-        None => Prologue::None,
+    let mut found = parameters.iter().map(|parameter| debug.variable(id, entry, &parameter.name));
+    match found.any(|found| found.is_ok_and(|found| is_early(&found))) {
+        true => debug.prologue_end(id, entry).ok().flatten(),
+        false => None,
     }
 }
 
-/// Whether the location is relative to the frame pointer, or below the stack pointer: neither is the function's own before it has
-/// made its frame.
+/// Whether a parameter, as debug information has it at a function's first instruction, is put there only later.
+pub(super) fn is_early(found: &Result<FoundVariable, Unavailable>) -> bool {
+    match found {
+        Ok(found) => is_below_frame(&found.location),
+        // In a frame that is found by other means.
+        Err(Unavailable::Unsupported(_)) => true,
+        Err(_) => false,
+    }
+}
+
+/// Whether the location is relative to the frame pointer, or below the stack pointer, or a pointer there is to it: neither is the
+/// function's own before it has made its frame.
 fn is_below_frame(location: &Location) -> bool {
     let Location::Memory(ops) = location else { return false };
     let Some(Op::Register(register)) = ops.first() else { return false };
@@ -48,6 +43,7 @@ fn is_below_frame(location: &Location) -> bool {
             Op::Const(value) => last = *value,
             Op::Add => offset = offset.wrapping_add(std::mem::take(&mut last)),
             Op::Sub => offset = offset.wrapping_sub(std::mem::take(&mut last)),
+            Op::Deref(_) => break,
             _ => return false,
         }
     }
@@ -64,6 +60,9 @@ mod tests {
         // The canonical frame address is 8 bytes above the stack pointer there.
         assert!(at(&[Op::Register(7), Op::Const(8), Op::Add, Op::Const(-36), Op::Add]));
         assert!(at(&[Op::Register(6), Op::Const(-20), Op::Add]));
+        // A C++ object that is passed by its address, which is stored there.
+        assert!(at(&[Op::Register(7), Op::Const(8), Op::Add, Op::Const(-40), Op::Add, Op::Deref(8)]));
+        assert!(!at(&[Op::Register(7), Op::Const(8), Op::Add, Op::Deref(8)]));
         // A parameter that is passed on the stack.
         assert!(!at(&[Op::Register(7), Op::Const(8), Op::Add]));
         assert!(!is_below_frame(&Location::Register(5)));

@@ -21,6 +21,7 @@ mod line_table;
 mod lines;
 mod location;
 mod other_lines;
+mod passing;
 mod quick;
 mod scan;
 mod scope;

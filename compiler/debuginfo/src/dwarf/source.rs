@@ -8,8 +8,8 @@ use super::Dwarf;
 use super::store::EntryError;
 use crate::error::Error;
 use crate::facts::{
-    Call, Extent, Function, FunctionId, FunctionPattern, InlinedCode, Label, Op, OtherLines, Statement, Type, TypeId,
-    TypeTag, Variable,
+    Call, Convention, Extent, Function, FunctionId, FunctionPattern, InlinedCode, Label, Op, OtherLines, Passed,
+    Statement, Type, TypeId, TypePassing, TypeTag, Variable,
 };
 use crate::object::{Address, Elf, Reserved};
 use crate::source::{Form, GlobalPattern, Source, VariableResult};
@@ -128,6 +128,22 @@ impl Source for Dwarf {
 
     fn statements(&self, id: FunctionId) -> Result<Vec<Statement>, Error> {
         self.read(self.read_statements(id))
+    }
+
+    fn passed(&self, id: FunctionId, at: Address) -> Result<Option<Vec<Passed>>, Error> {
+        self.read(self.elf.flat(at).map_or(Ok(None), |at| self.read_passed(id, at)))
+    }
+
+    fn convention(&self, id: FunctionId) -> Result<Convention, Error> {
+        self.read(self.read_convention(id))
+    }
+
+    fn type_passing(&self, id: TypeId) -> Result<TypePassing, Error> {
+        self.read(self.read_type_passing(id))
+    }
+
+    fn prologue_end(&self, id: FunctionId, entry: Address) -> Result<Option<Address>, Error> {
+        self.read(self.read_prologue_end(id, entry))
     }
 
     fn line_table(&self) -> Result<Option<Vec<u8>>, Error> {

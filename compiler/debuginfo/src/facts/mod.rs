@@ -8,6 +8,7 @@
 
 mod functions;
 mod location;
+mod passing;
 pub(crate) mod registers;
 mod types;
 mod variables;
@@ -17,6 +18,7 @@ pub use functions::{
 };
 pub(crate) use functions::{CALL_LENGTH, path_fits};
 pub use location::{Location, Op, Piece};
+pub use passing::{Convention, Passed, TypePassing};
 pub use types::{BaseEncoding, FoundMember, Member, MemberBits, MemberError, Type, TypeId, When};
 pub(crate) use types::{Extent, TypeTag};
 pub use variables::{FoundVariable, OtherLines, Unavailable, Variable};

@@ -12,8 +12,8 @@ use std::sync::Arc;
 
 use crate::error::Error;
 use crate::facts::{
-    Call, Extent, FoundVariable, Function, FunctionId, FunctionPattern, InlinedCode, Label, Op, OtherLines, Statement,
-    Type, TypeId, TypeTag, Unavailable, Variable,
+    Call, Convention, Extent, FoundVariable, Function, FunctionId, FunctionPattern, InlinedCode, Label, Op, OtherLines,
+    Passed, Statement, Type, TypeId, TypePassing, TypeTag, Unavailable, Variable,
 };
 use crate::object::{Address, Elf, Reserved};
 
@@ -155,6 +155,28 @@ pub(crate) trait Source: Send + Sync {
 
     /// File and line of every address, as `runtime-c/lines.c` reads them.
     fn line_table(&self) -> Result<Option<Vec<u8>>, Error> {
+        Ok(None)
+    }
+
+    /// What is passed to the body of the function that begins at the address, in order, parameters without a name included.
+    /// None: that is not known.
+    fn passed(&self, _: FunctionId, _: Address) -> Result<Option<Vec<Passed>>, Error> {
+        Ok(None)
+    }
+
+    /// How the function is called.
+    fn convention(&self, _: FunctionId) -> Result<Convention, Error> {
+        Ok(Convention::C)
+    }
+
+    /// How objects of a type, which has neither typedefs nor qualifiers, are passed.
+    fn type_passing(&self, _: TypeId) -> Result<TypePassing, Error> {
+        Ok(TypePassing::default())
+    }
+
+    /// The instruction by which the body that begins at the address has stored its parameters, if it was compiled without
+    /// optimisation: that of its next statement, if no jump comes before it.
+    fn prologue_end(&self, _: FunctionId, _: Address) -> Result<Option<Address>, Error> {
         Ok(None)
     }
 
