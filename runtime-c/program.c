@@ -144,7 +144,7 @@ static struct file *open_for_notes(const struct path *path)
 	return file;
 }
 
-static bool is_code(const Elf64_Phdr *header)
+static bool is_code_segment(const Elf64_Phdr *header)
 {
 	return header->p_type == PT_LOAD && header->p_flags & PF_X;
 }
@@ -179,7 +179,7 @@ static bool has_code(struct file *file, const struct spile_program *program,
 
 	/* First, since a file of any size may be there. */
 	for (i = 0; i < count; i++)
-		if (is_code(&headers[i]) &&
+		if (is_code_segment(&headers[i]) &&
 		    check_add_overflow(bytes, (u64)headers[i].p_filesz, &bytes))
 			return false;
 	if (bytes != program->code_bytes)
@@ -188,7 +188,7 @@ static bool has_code(struct file *file, const struct spile_program *program,
 	if (!words)
 		return false;
 	for (i = 0; i < count && read; i++)
-		if (is_code(&headers[i]))
+		if (is_code_segment(&headers[i]))
 			read = add_segment(file, &headers[i], words, &sum);
 	kvfree(words);
 	return read && sum == program->code_sum;

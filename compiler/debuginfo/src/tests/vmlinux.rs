@@ -29,7 +29,7 @@ fn kernel() -> Option<&'static DebugInfo> {
 #[test]
 fn vfs_read() {
     let Some(debug) = kernel() else { return };
-    let id = only(&debug, "vfs_read");
+    let id = only(debug, "vfs_read");
     let function = debug.function(id).expect("is whole");
     assert_eq!(
         (function.name.as_str(), function.file.as_str(), function.external),
