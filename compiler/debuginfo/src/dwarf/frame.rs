@@ -3,6 +3,7 @@
 //! The canonical frame address at an address of the program, from `.debug_frame` or `.eh_frame`.
 
 use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::OnceLock;
 
@@ -126,7 +127,9 @@ fn base_in_body<S: UnwindSection<Bytes>>(
     let description = section.fde_from_offset(bases, offset, S::cie_from_offset)?;
     let mut context = UnwindContext::new();
     let mut rows = description.rows(section, bases, &mut context)?;
-    let (mut here, mut deepest, mut risen) = (None, 0, true);
+    let mut here = None;
+    // By distance, bytes of code in which it holds.
+    let mut distances: BTreeMap<i64, u64> = BTreeMap::new();
     while let Some(row) = rows.next_row()? {
         let CfaRule::RegisterAndOffset { register: by, offset } = row.cfa() else { return Ok(None) };
         let by = machine.register(by.0);
@@ -134,16 +137,17 @@ fn base_in_body<S: UnwindSection<Bytes>>(
             here = Some((by, *offset));
         }
         if by == register {
-            // The pushes and subtractions up to the first one that is undone: the prologue.
-            risen &= *offset >= deepest;
-            if risen {
-                deepest = *offset;
-            }
+            *distances.entry(*offset).or_default() += row.end_address().saturating_sub(row.start_address());
         }
     }
+    // Besides the frame's there are those of the prologue, of arguments that are being pushed and, in 32-bit code, of a call
+    // that finds its own address; and of all that runs before the frame is made, if a part of the function needs none.
+    let word = i64::from(machine.word());
+    let framed = distances.iter().filter(|(distance, _)| **distance > word).max_by_key(|(_, bytes)| **bytes);
+    let whole = framed.or(distances.first_key_value()).map_or(0, |(distance, _)| *distance);
     // A frame found by the frame pointer has the old frame pointer and the return address above it (AMD64 supplement,
     // 3.2.2).
-    let distance = if register == registers::FRAME_POINTER { 2 * i64::from(machine.word()) } else { deepest };
+    let distance = if register == registers::FRAME_POINTER { 2 * word } else { whole };
     Ok(here
         .filter(|(by, _)| matches!(*by, registers::STACK_POINTER | registers::FRAME_POINTER) && distance > 0)
         .map(|(by, offset)| vec![Op::Register(by), Op::Const(offset.wrapping_sub(distance)), Op::Add]))

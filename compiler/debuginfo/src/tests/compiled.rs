@@ -816,3 +816,17 @@ fn arrays_that_do_not_begin_at_0() {
     // From 1 to 9.
     assert!(matches!(debug.get(found).expect("a type"), Type::Array { counts, .. } if counts == [Some(9)]));
 }
+
+/// Arguments of a call that are pushed are no part of the frame that clang's variables are found by.
+#[test]
+fn frames_in_which_arguments_are_pushed() {
+    let text = "void sink(char *, int, int, int, int, int, int, int, int);
+        int f(int n) { char buf[64]; __builtin_memset(buf, n, 64); sink(buf, n, 2, 3, 4, 5, 6, 7, 8); return buf[n]; }";
+    let options = ["-O2", "-fomit-frame-pointer", "-c", "-o", "test"];
+    let debug = program_in(&linked("clang", &options, text)).expect("has DWARF");
+    let id = only(&debug, "f");
+    let entry = debug.function(id).expect("is whole").bodies[0].entry;
+    let found = debug.variable(id, entry, "buf").expect("is whole").expect("is there");
+    // Once rbx is pushed, and 64 bytes are taken, until the arguments are pushed; at the entry rsp is 72 bytes above.
+    assert_eq!(found.location, Location::Memory(vec![Op::Register(7), Op::Const(-72), Op::Add]));
+}
