@@ -22,7 +22,6 @@ for tenth in $(seq $((400 * PATIENCE))); do
 	spilerun status read 2>/dev/null | grep -q ': running' || { ended=yes; break; }
 	sleep 0.1
 done
-spilerun status read >&2 || true
 # What looks again for the session must not have the lock of all.
 others="$(soon 9 su two -c 'suid ticks -T 0.1')"
 sleep 5

@@ -98,6 +98,13 @@ pub(super) fn returned(
         Manner::X87 => {
             return Ok(Err("it is returned in a floating-point register (st0), which a probe does not see".into()));
         }
+        // Whatever it is, its address is returned.
+        Manner::Unknown(OF_CLASSES | OF_C_OR_RUST)
+            if matches!(debug.resolve(type_id)?.1, Type::Struct { size: 17.., .. }) =>
+        {
+            let address = LongExpr::register(registers::RETURN_VALUE, Span::none());
+            return Ok(Ok(Location::Memory { address, bits: None }));
+        }
         Manner::Unknown(why) => return Ok(Err(why.into())),
     };
     let mut left = [registers::RETURN_VALUE, registers::RETURN_VALUE_HIGH].into_iter();
@@ -201,6 +208,11 @@ fn places_narrow(debug: &DebugInfo, id: FunctionId, parameters: &[debuginfo::Pas
     let resolve = |id| debug.resolve(id).ok();
     let is_struct = |id| resolve(id).is_some_and(|(_, found)| matches!(found, Type::Struct { .. }));
     let returns = debug.function(id).ok()?.return_type;
+    // A complex number; only they and `void` have no size.
+    if returns.is_some_and(|returns| matches!(resolve(returns), Some((_, Type::Incomplete { name })) if name != "void"))
+    {
+        return None;
+    }
     let mut stack = if returns.is_some_and(is_struct) { 8i64 } else { 4 };
     if is_rust && returns.is_some_and(is_struct) {
         return None;
@@ -220,7 +232,7 @@ fn places_narrow(debug: &DebugInfo, id: FunctionId, parameters: &[debuginfo::Pas
             _ => {}
         }
         places.push(Some(debuginfo::Location::Memory(ops)));
-        stack = stack.checked_add(i64::try_from(size.max(1).next_multiple_of(4)).ok()?)?;
+        stack = stack.checked_add(i64::try_from(size.max(1).checked_next_multiple_of(4)?).ok()?)?;
     }
     Some(places)
 }
@@ -232,6 +244,10 @@ fn places(debug: &DebugInfo, id: FunctionId, parameters: &[debuginfo::Passed]) -
         Some(returns) => match types.manner(returns).ok()? {
             Manner::Memory | Manner::Address => true,
             Manner::Registers(_) | Manner::X87 => false,
+            // What fits into a register is returned in one, but for classes of C++.
+            Manner::Unknown(why) if why != OF_CLASSES && debug.size_of(returns).ok()?.is_some_and(|size| size <= 8) => {
+                false
+            }
             Manner::Unknown(_) => return None,
         },
         None => false,
@@ -275,7 +291,11 @@ fn places(debug: &DebugInfo, id: FunctionId, parameters: &[debuginfo::Passed]) -
             rest_is_unknown = true;
             None
         } else {
-            let aligned = if by_address { 8 } else { types.alignment(parameter.type_id, MOST_LEVELS).ok()?.max(8) };
+            let aligned = if by_address {
+                8
+            } else {
+                types.alignment(parameter.type_id, MOST_LEVELS, &mut { MOST_MEMBERS }).ok()?.max(8)
+            };
             if aligned > 16 {
                 return None;
             }
@@ -371,8 +391,10 @@ impl Types<'_> {
             let is_wide = self.is_program && self.only_leaf(type_id, MOST_LEVELS)?.is_some();
             return Ok(if is_wide { Manner::Unknown(OF_VECTORS) } else { Manner::Memory });
         }
-        if let Type::Base { name, encoding: BaseEncoding::Float, size: 17.. } = &found {
-            // clang names none of them.
+        // A complex number of more than 16 bytes. clang names none of them.
+        if let Type::Incomplete { name } = &found
+            && is_complex(name)
+        {
             return Ok(match name.as_str() {
                 "complex" => Manner::Unknown(OF_COMPLEX),
                 name if is_x87(name, 16) => Manner::X87,
@@ -428,8 +450,10 @@ impl Types<'_> {
             Type::Struct { members, .. } => {
                 for member in members {
                     let at = offset.saturating_add(member.offset);
-                    if member.bits.is_some() {
+                    if let Some(bits) = member.bits {
                         add(parts, at, Class::Integer);
+                        let last = bits.first.saturating_add(u64::from(bits.bits)).saturating_sub(1) / 8;
+                        add(parts, at.saturating_add(last), Class::Integer);
                     } else if !self.classify(member.type_id, at, levels, left, parts)? {
                         return Ok(false);
                     }
@@ -447,20 +471,17 @@ impl Types<'_> {
                 let size = self.debug.size_of(element)?.unwrap_or(0);
                 let count = counts.iter().try_fold(1u64, |all, count| all.checked_mul((*count)?)).unwrap_or(0);
                 for number in 0..count.min(16) {
-                    let at = offset.saturating_add(number * size);
+                    let at = offset.saturating_add(number.saturating_mul(size));
                     if !self.classify(element, at, levels, left, parts)? {
                         return Ok(false);
                     }
                 }
                 return Ok(true);
             }
-            Type::Base { name, encoding: BaseEncoding::Float, size } => match (is_complex(&name), size) {
-                (true, 16) => (&[Class::Vector, Class::Vector], 8),
-                (true, 8) => (&[Class::Vector], 4),
-                (true, 4) => (&[Class::Vector], 2),
-                (false, 16) if is_x87(&name, size) => (&[Class::X87, Class::X87], 16),
-                (false, 16) => (&[Class::Vector, Class::VectorUp], 16),
-                (false, 1..=8) => (&[Class::Vector], size),
+            Type::Base { name, encoding: BaseEncoding::Float, size } => match size {
+                16 if is_x87(&name, size) => (&[Class::X87, Class::X87], 16),
+                16 => (&[Class::Vector, Class::VectorUp], 16),
+                1..=8 => (&[Class::Vector], size),
                 _ => return Ok(false),
             },
             Type::Base { size: 0, .. } => return Ok(true),
@@ -483,14 +504,15 @@ impl Types<'_> {
     }
 
     /// The boundary that the value is at, where it is on the stack.
-    fn alignment(self, type_id: TypeId, levels: usize) -> Result<u64, Error> {
-        let Some(levels) = levels.checked_sub(1) else { return Ok(u64::MAX) };
+    fn alignment(self, type_id: TypeId, levels: usize, left: &mut usize) -> Result<u64, Error> {
+        let Some((levels, rest)) = levels.checked_sub(1).zip(left.checked_sub(1)) else { return Ok(u64::MAX) };
+        *left = rest;
         let (resolved, found) = self.debug.resolve(type_id)?;
         Ok(match found {
             Type::Struct { members, .. } => {
                 let mut alignment = self.debug.type_passing(resolved)?.alignment.max(1);
                 for member in members.iter().filter(|member| member.bits.is_none()) {
-                    let own = self.alignment(member.type_id, levels)?;
+                    let own = self.alignment(member.type_id, levels, left)?;
                     // Not in a packed one.
                     alignment = alignment.max(if member.offset.is_multiple_of(own.max(1)) { own } else { 1 });
                 }
@@ -499,8 +521,7 @@ impl Types<'_> {
             Type::Array { .. } if self.debug.type_passing(resolved)?.vector => {
                 self.debug.size_of(type_id)?.unwrap_or(8)
             }
-            Type::Array { element, .. } => self.alignment(element, levels)?,
-            Type::Base { name, encoding: BaseEncoding::Float, size } if is_complex(&name) => size / 2,
+            Type::Array { element, .. } => self.alignment(element, levels, left)?,
             _ => self.debug.size_of(type_id)?.unwrap_or(8).min(16),
         })
     }
@@ -516,6 +537,9 @@ impl Types<'_> {
         }
         let mut scalars = Vec::new();
         if !self.scalars(type_id, 0, MOST_LEVELS, &mut { MOST_MEMBERS }, &mut scalars)? {
+            return Ok(Manner::Unknown(OF_RUST));
+        }
+        if scalars.iter().any(|scalar| scalar.offset.saturating_add(scalar.size) > 16) {
             return Ok(Manner::Unknown(OF_RUST));
         }
         scalars.sort_by_key(|scalar| scalar.offset);
@@ -599,7 +623,7 @@ impl Types<'_> {
 
 /// By the name of a floating-point type: gcc says `complex double`, clang `_Complex double`.
 fn is_complex(name: &str) -> bool {
-    name.contains("complex") || name.contains("_Complex")
+    name == "complex" || name.starts_with("complex ") || name.starts_with("_Complex ")
 }
 
 /// Whether a number of that size, or a half of a complex one, is one of the x87, and not of 128 bits.

@@ -204,7 +204,11 @@ impl Dwarf {
         let bits = 8 * u32::from(self.store.machine.word());
         let sections = self.store.code.as_ref().unwrap_or(&self.elf).code_of_any_program();
         let mut found = HashMap::new();
+        // Ranges of damaged debug information may be the same code again and again.
+        let mut left: u64 = sections.iter().map(|(_, bytes)| bytes.len() as u64).sum();
         for range in self.code_ranges(unit, &entry)? {
+            let Some(rest) = left.checked_sub(range.end.saturating_sub(range.start)) else { break };
+            left = rest;
             let bytes = sections.iter().find_map(|(start, bytes)| {
                 let inside = |at: u64| at.checked_sub(*start).and_then(|inside| usize::try_from(inside).ok());
                 bytes.get(inside(range.start)?..inside(range.end)?)

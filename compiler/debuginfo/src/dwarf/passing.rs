@@ -5,14 +5,18 @@
 
 use gimli::AttributeValue;
 
-use super::Dwarf;
 use super::store::{Die, Entry, EntryError, Unit, die_at, flag, number};
+use super::{Dwarf, scan};
 use crate::facts::{Convention, FunctionId, MAX_CHAIN, Passed, TypeId, TypePassing, TypeTag};
 use crate::object::{Address, transfers};
 
 /// Classes within classes, and members and functions of all of them, that are looked at.
 const MOST_LEVELS: usize = 16;
 const MOST_MEMBERS: usize = 4096;
+const MOST_PARAMETERS: usize = 256;
+
+/// Bytes of code that a function may take to store its parameters.
+const MOST_PROLOGUE: u64 = 4096;
 
 /// What gcc adds to the names of copies whose parameters are not those of the function.
 const CHANGED: [&str; 3] = [".isra.", ".constprop.", ".part."];
@@ -31,7 +35,15 @@ impl Dwarf {
         if chain.iter().any(|(.., entry)| nonstandard(entry)) || CHANGED.iter().any(|suffix| symbol.contains(suffix)) {
             return Ok(None);
         }
+        // Compilers pass what they like in registers to local functions of 32-bit programs.
+        let external = chain.iter().any(|(.., entry)| flag(entry, gimli::DW_AT_external));
+        if self.store.machine.word() == 4 && !external && self.is_optimised(copy)? {
+            return Ok(None);
+        }
         let own = self.formal_parameters(copy, 0)?;
+        if own.len() > MOST_PARAMETERS {
+            return Ok(None);
+        }
         let written = |parameters: &[Formal]| parameters.iter().filter(|parameter| !parameter.artificial).count();
         if copy != id.die() && written(&own) != written(&self.formal_parameters(id.die(), 0)?) {
             return Ok(None);
@@ -73,10 +85,17 @@ impl Dwarf {
     }
 
     pub(super) fn read_convention(&self, id: FunctionId) -> Result<Convention, EntryError> {
-        if self.language(self.store.unit_of(id.die())?)? != Some(gimli::DW_LANG_Rust) {
+        let chain = self.store.origins(id.die())?;
+        // A unit shared by several others has no language.
+        let mut dies: Vec<Die> = chain.iter().map(|(die, ..)| *die).collect();
+        dies.extend(self.copies(id)?);
+        let mut is_rust = false;
+        for die in dies {
+            is_rust |= self.language(self.store.unit_of(die)?)? == Some(gimli::DW_LANG_Rust);
+        }
+        if !is_rust {
             return Ok(Convention::C);
         }
-        let chain = self.store.origins(id.die())?;
         let mangled = |name: &[u8]| name.starts_with(b"_ZN") || name.starts_with(b"_R");
         Ok(if self.linkage_name(&chain).is_some_and(mangled) { Convention::Rust } else { Convention::Either })
     }
@@ -117,7 +136,8 @@ impl Dwarf {
             _ => {}
         }
         // Only of C++ has a class functions that make and end its objects. A unit shared by several others has no language.
-        if matches!(self.language(unit)?, Some(gimli::DW_LANG_Rust)) {
+        let language = self.language(unit)?;
+        if language.is_some_and(|language| language == gimli::DW_LANG_Rust || !scan::is_nesting(language)) {
             return Ok(Some(false));
         }
         let (_, children) = self.children(class)?;
@@ -225,13 +245,12 @@ impl Dwarf {
 
     /// The entry itself or, of a class that it only declares, the definition.
     fn defined(&self, die: Die) -> Result<Option<Die>, EntryError> {
-        let (unit, entry) = self.store.entry(die)?;
+        let (unit, entry) = self.unrestricted(die)?;
         if !flag(&entry, gimli::DW_AT_declaration) {
-            return Ok(Some(die));
+            return Ok(Some(die_at(unit, entry.offset())?));
         }
         let tag = if entry.tag() == gimli::DW_TAG_union_type { TypeTag::Union } else { TypeTag::Struct };
-        let Some(name) = self.store.name(unit, &entry) else { return Ok(None) };
-        Ok(self.try_index()?.type_named(tag, name.as_bytes()))
+        self.type_definition(unit, &entry, tag)
     }
 
     /// See [`crate::source::Source::prologue_end`].
@@ -245,7 +264,9 @@ impl Dwarf {
         let Some(end) = statements.filter(|at| at.section == entry.section && *at > entry).min() else {
             return Ok(None);
         };
-        let Some(end_at) = self.elf.flat(end) else { return Ok(None) };
+        let Some(end_at) = self.elf.flat(end).filter(|end| end.saturating_sub(at) <= MOST_PROLOGUE) else {
+            return Ok(None);
+        };
         let bits = 8 * u32::from(self.store.machine.word());
         let sections = self.store.code.as_ref().unwrap_or(&self.elf).code_of_any_program();
         let jumps = sections.iter().any(|(start, bytes)| {

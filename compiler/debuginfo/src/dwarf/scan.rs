@@ -247,8 +247,10 @@ fn scan(store: &Store, index: usize, partial: &mut Partial) -> Result<HashMap<Di
 
 /// Languages whose functions and types may be inside namespaces and types.
 pub(super) fn is_nesting(language: gimli::DwLang) -> bool {
-    !matches!(language, gimli::DW_LANG_C | gimli::DW_LANG_C89 | gimli::DW_LANG_C99 | gimli::DW_LANG_C11)
-        && language != gimli::DW_LANG_Mips_Assembler
+    !matches!(
+        language,
+        gimli::DW_LANG_C | gimli::DW_LANG_C89 | gimli::DW_LANG_C99 | gimli::DW_LANG_C11 | gimli::DW_LANG_C17
+    ) && language != gimli::DW_LANG_Mips_Assembler
 }
 
 /// What a scope without a name is called.

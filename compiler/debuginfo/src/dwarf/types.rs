@@ -150,9 +150,11 @@ impl Dwarf {
         extent: Extent,
     ) -> Result<Type, EntryError> {
         Ok(match self.type_definition(unit, entry, tag)? {
-            // The index has no declarations, so this does not recurse.
-            Some(die) => self.read_as(TypeId::of(die), extent)?,
-            None => {
+            // The index has no declarations, so this does not recurse. What refers to a type elsewhere may lead back here.
+            Some(die) if self.store.entry(die)?.1.attr_value(gimli::DW_AT_signature).is_none() => {
+                self.read_as(TypeId::of(die), extent)?
+            }
+            _ => {
                 let name = self.store.name(unit, entry).unwrap_or_default();
                 Type::Incomplete { name: format!("{keyword} {name}") }
             }
