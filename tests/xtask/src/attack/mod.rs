@@ -21,7 +21,7 @@ mod run;
 mod script;
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{ExitCode, Stdio};
 use std::time::{Duration, Instant};
 
@@ -86,13 +86,14 @@ pub fn run(options: &Options) -> Result<ExitCode> {
     if let Some(wanted) = &options.list {
         return listed(&place, wanted, options);
     }
-    let known = Known { functions: functions(&place)?, called: called::called(&place, &directory().join("parts"))? };
+    let own = directory().join(options.seed.to_string());
+    let known = Known { functions: functions(&place)?, called: called::called(&place, &own.join("parts"))? };
     if options.show {
         println!("{}", generate::script(options.seed, &known).text());
         return Ok(ExitCode::SUCCESS);
     }
     let longest = if options.hours.is_some() { LONGEST.1 } else { LONGEST.0 };
-    let runner = Runner { place: &place, seconds: options.seconds, longest, directory: directory().join("modules") };
+    let runner = Runner { place: &place, seconds: options.seconds, longest, directory: own.join("modules") };
     let began = Instant::now();
     let (mut tried, mut refused, mut broken) = (0, 0, 0);
     let over = |tried: u64| match options.hours {
@@ -108,8 +109,11 @@ pub fn run(options: &Options) -> Result<ExitCode> {
             refused += outcome.refused;
             if let Some(what) = outcome.broken {
                 broken += 1;
-                let (round, what) =
-                    if options.no_shrink { (round.clone(), what) } else { smallest(&runner, round.clone(), what)? };
+                let (round, what) = if options.no_shrink {
+                    (round.clone(), what)
+                } else {
+                    smallest(&runner, &own, round.clone(), what)?
+                };
                 report(&round, &what)?;
             }
         }
@@ -118,6 +122,7 @@ pub fn run(options: &Options) -> Result<ExitCode> {
             println!("seeds {} to {}: {broken} broken, {refused} refused", options.seed, options.seed + tried - 1);
         }
     }
+    fs::remove_dir_all(&own).with_context(|| format!("removing {}", own.display()))?;
     println!("{tried} scripts, {} at a time, {refused} refused, {broken} broke something", options.beside);
     ensure!(
         refused * 2 < tried || tried < run::DISTURBANCES,
@@ -129,9 +134,10 @@ pub fn run(options: &Options) -> Result<ExitCode> {
 /// Runs the scripts that were written by hand. All of them have to be run, unless the kernel lacks what they probe.
 fn listed(place: &Place, wanted: &str, options: &Options) -> Result<ExitCode> {
     let scripts = crate::root().join("tests/xtask/src/attack");
-    let called = called::called(place, &directory().join("parts"))?;
+    let own = directory().join("list");
+    let called = called::called(place, &own.join("parts"))?;
     let rounds = list::rounds(&scripts, wanted, &called, usize::try_from(options.beside)?)?;
-    let runner = Runner { place, seconds: options.seconds, longest: LONGEST.0, directory: directory().join("modules") };
+    let runner = Runner { place, seconds: options.seconds, longest: LONGEST.0, directory: own.join("modules") };
     let (mut refused, mut broken) = (0, 0);
     for (round, outcome) in rounds.iter().zip(run::run(&runner, &rounds)?) {
         refused += outcome.refused;
@@ -176,8 +182,8 @@ fn functions(place: &Place) -> Result<Vec<Function>> {
 }
 
 /// Reduces a round to the scripts, and their parts, that still break something, each tried in a separate guest.
-fn smallest(runner: &Runner, mut round: Round, mut broken: String) -> Result<(Round, String)> {
-    let runner = Runner { directory: directory().join("smaller"), ..*runner };
+fn smallest(runner: &Runner, own: &Path, mut round: Round, mut broken: String) -> Result<(Round, String)> {
+    let runner = Runner { directory: own.join("smaller"), ..*runner };
     loop {
         let mut found = None;
         for smaller in smaller(&round) {
@@ -229,6 +235,8 @@ fn report(round: &Round, broken: &str) -> Result<()> {
     Ok(())
 }
 
+/// What broke something is here, and in a directory for each first seed what a run works with: runs with other seeds may
+/// go on at the same time.
 fn directory() -> PathBuf {
     crate::root().join("target/attack")
 }
