@@ -3,8 +3,10 @@
 //! Which kernel a script is for, and how far the passes can go for it.
 
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 
 use spile_base::cache::Cache;
+use spile_core::probe::OwnProcess;
 use spile_debuginfo::target::{Kernel, Programs, SearchOptions, Servers, of_other_releases, releases_below};
 
 use crate::cli::options::Options;
@@ -73,14 +75,31 @@ pub fn programs(options: &Options, reporter: &Reporter) -> Programs {
         .with_index(options.kernel.index.clone())
 }
 
-/// What the process of the session runs: the command of `-c`, or the program of the process of `-x`. None where it has none, or
-/// cannot be found.
-pub fn session_program(options: &Options, programs: &Programs) -> Option<PathBuf> {
+/// The session's own process: the command of `-c`, or the process of `-x`. None without either.
+pub fn own_process(options: &Options, programs: &Programs) -> Option<OwnProcess> {
     let session = &options.run.session;
     if let Some(pid) = session.pid {
-        return programs.of_process(pid.into()).ok();
+        let pid = pid.into();
+        return Some(OwnProcess { program: programs.of_process(pid).map_err(Rc::new), pid: Some(pid) });
     }
-    programs.find(session.command.as_ref()?.split_whitespace().next()?).ok()
+    let program = programs.find(&program_word(session.command.as_ref()?)?);
+    Some(OwnProcess { program: program.map_err(Rc::new), pid: None })
+}
+
+/// The word of a shell's command that names the first program it runs, without quotes: not an assignment before it, not
+/// `exec`. None: the command has no such word.
+fn program_word(command: &str) -> Option<String> {
+    // What a shell would refuse is taken as it is written: the shell will say so.
+    let words = shell_words::split(command).unwrap_or_else(|_| command.split_whitespace().map(String::from).collect());
+    let word = words.into_iter().find(|word| !is_assignment(word) && word != "exec")?;
+    word.split([';', '&', '|', '<', '>']).next().map(String::from).filter(|word| !word.is_empty())
+}
+
+fn is_assignment(word: &str) -> bool {
+    word.split_once('=').is_some_and(|(name, _)| {
+        name.starts_with(|first: char| first.is_ascii_alphabetic() || first == '_')
+            && name.chars().all(|next| next.is_ascii_alphanumeric() || next == '_')
+    })
 }
 
 /// Gives `kernel` the cache, and the debuginfod servers that may be asked.
@@ -193,4 +212,28 @@ fn no_kernel_below(
         releases => format!("it has {}: name one with -r", releases.join(", ")),
     };
     Err(reporter.fail(format!("--sysroot {}: kernel {release} is not in it", root.display()), &[note]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_program_of_a_command() {
+        for (command, program) in [
+            ("./a b", Some("./a")),
+            ("'./my program' b", Some("./my program")),
+            ("\"./a\" | sort", Some("./a")),
+            ("A=1 B_2='x y' ./a", Some("./a")),
+            ("exec ./a; ./b", Some("./a")),
+            ("./a;./b", Some("./a")),
+            ("./a&", Some("./a")),
+            ("./a=b", Some("./a=b")),
+            ("./a 'x", Some("./a")),
+            ("  ", None),
+            ("A=1", None),
+        ] {
+            assert_eq!(program_word(command).as_deref(), program, "{command}");
+        }
+    }
 }

@@ -14,7 +14,7 @@ use super::headers;
 use crate::cli::options::Options;
 use crate::reporter::Failed;
 use crate::session::Session;
-use crate::target::session_program;
+use crate::target::own_process;
 
 /// Options for pass 2.
 pub fn options(session: &Session) -> elaborate::Options {
@@ -42,8 +42,8 @@ pub fn resolver<'k>(
 ) -> Resolver<'k> {
     let any_caller =
         options.script.defines.iter().any(|define| define.split('=').next() == Some("STAP_CALLEE_MATCHALL"));
-    let command = session_program(options, programs);
-    Resolver::new(kernel, release).with_any_caller(any_caller).with_programs(programs, command)
+    let own = own_process(options, programs);
+    Resolver::new(kernel, release).with_any_caller(any_caller).with_programs(programs, own)
 }
 
 /// Fails if probes are in the middle of code: an index does not know the locations of variables there.

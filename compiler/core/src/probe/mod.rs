@@ -43,7 +43,7 @@ pub use form::{Form, Point, spelling};
 pub use location::{locate, locate_in_process, why_unavailable};
 pub use owner::other_owners;
 pub use parts::{beyond, joined};
-pub use resolver::{Resolver, is_shared_library};
+pub use resolver::{OwnProcess, Resolver, is_shared_library};
 pub(crate) use session::end;
 pub use tracepoint::names as tracepoints;
 

@@ -12,6 +12,7 @@ use super::lines::FunctionStarts;
 use crate::program::{ProgramId, Target, TargetId, UserProgram};
 use spile_debuginfo::target::{Kernel, Object, Programs, TargetError};
 use spile_debuginfo::{DebugInfo, FunctionPattern};
+use spile_source::Span;
 
 /// Whether a module's name is the file name of a shared library, as `libc.so.6`.
 pub fn is_shared_library(name: &str) -> bool {
@@ -20,6 +21,14 @@ pub fn is_shared_library(name: &str) -> bool {
 
 /// An object, and the pattern of its files.
 type FilesOf = (*const Object, Option<String>);
+
+/// The process of `process` alone.
+pub struct OwnProcess {
+    /// What it runs: the program of the command of `-c`, or of the process of `-x`; or why that cannot be found.
+    pub program: Result<PathBuf, Rc<TargetError>>,
+    /// Of `-x`. None: it has not started.
+    pub pid: Option<i64>,
+}
 
 /// Answers queries about the target kernel, and collects the objects that probes are in.
 pub struct Resolver<'k> {
@@ -31,8 +40,7 @@ pub struct Resolver<'k> {
     used_programs: Vec<UserProgram>,
     follows: bool,
     begins: bool,
-    /// What the session's own process runs: of `-c` or `-x`.
-    command: Option<PathBuf>,
+    own_process: Option<OwnProcess>,
     anchor_address: Option<u64>,
     /// Addresses without debug information may be probed.
     guru: bool,
@@ -60,7 +68,7 @@ impl<'k> Resolver<'k> {
             used_programs: Vec::new(),
             follows: false,
             begins: false,
-            command: None,
+            own_process: None,
             anchor_address: None,
             guru: true,
             headers: None,
@@ -79,12 +87,11 @@ impl<'k> Resolver<'k> {
         self
     }
 
-    /// The same with programs and libraries in user space; `command`: the program of the session's own process, if it
-    /// has one.
+    /// The same with programs and libraries in user space; `own_process`: the session's, if it has one.
     #[must_use]
-    pub fn with_programs(mut self, programs: &'k Programs, command: Option<PathBuf>) -> Resolver<'k> {
+    pub fn with_programs(mut self, programs: &'k Programs, own_process: Option<OwnProcess>) -> Resolver<'k> {
         self.programs = Some(programs);
-        self.command = command;
+        self.own_process = own_process;
         self
     }
 
@@ -94,8 +101,20 @@ impl<'k> Resolver<'k> {
     }
 
     /// What the session's own process runs: the command of `-c`, or the program of the process of `-x`.
-    pub(in crate::probe) fn command(&self) -> Option<&PathBuf> {
-        self.command.as_ref()
+    ///
+    /// # Errors
+    ///
+    /// The script's session has no process of its own, or its program cannot be found.
+    pub(in crate::probe) fn command(&self, component: Span) -> Result<PathBuf, PointError> {
+        match &self.own_process {
+            Some(own) => own.program.clone().map_err(|error| PointError::Target { component, error }),
+            None => Err(PointError::NoCommand { component }),
+        }
+    }
+
+    /// The process of `-x`.
+    pub(in crate::probe) fn own_pid(&self) -> Option<i64> {
+        self.own_process.as_ref()?.pid
     }
 
     /// The path of a file where the script runs.

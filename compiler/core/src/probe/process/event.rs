@@ -148,8 +148,11 @@ pub(in crate::probe) fn contexts_in_processes(
     resolver: &mut Resolver,
 ) -> Result<Vec<Rc<dyn Context>>, PointError> {
     let (programs, scope) = programs(point, resolver)?;
-    if scope == Scope::Target && resolver.command().is_none() {
-        return Err(PointError::NoCommand { component: point.span() });
+    // Where its program is not needed, the command may be one of the shell's own.
+    if scope == Scope::Target
+        && let Err(error @ PointError::NoCommand { .. }) = resolver.command(point.span())
+    {
+        return Err(error);
     }
     let in_program = |program| -> Rc<dyn Context> {
         let mut values = NamedValues::new(point.spelling());

@@ -117,7 +117,10 @@ fn objects(point: &Point, resolver: &Resolver) -> Result<Vec<Rc<Object>>, PointE
     let opened = paths.iter().map(|path| programs.open(path).map_err(failed));
     let opened = opened.collect::<Result<Vec<Rc<Object>>, PointError>>()?;
     let Some((name, component)) = point.string("library") else { return Ok(opened) };
-    let pid = point.number("process").map(|(pid, _)| pid);
+    let pid = match Scope::of(point) {
+        Scope::Target => resolver.own_pid(),
+        _ => point.number("process").map(|(pid, _)| pid),
+    };
     let mut libraries: Vec<PathBuf> = Vec::new();
     for program in &opened {
         match programs.libraries(program, pid, &name) {
@@ -143,7 +146,7 @@ fn paths(point: &Point, resolver: &Resolver) -> Result<Vec<PathBuf>, PointError>
     let component = point.span();
     let failed = |error| PointError::Target { component, error: Rc::new(error) };
     if Scope::of(point) == Scope::Target {
-        return Ok(vec![resolver.command().cloned().ok_or(PointError::NoCommand { component })?]);
+        return Ok(vec![resolver.command(component)?]);
     }
     let programs = programs(point, resolver)?;
     match point.component("process").and_then(|component| component.argument.as_ref()) {
