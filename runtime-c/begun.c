@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * `.begin` of processes that ran before the session did. The handler has to run in the process,
- * so that is when it next leaves a CPU: at the tracepoint sched_switch, in the process still. A
- * process that sleeps all the time is not seen, and none is woken for it.
+ * `.begin` of processes, and `.thread.begin` of threads, that ran before the session did. The
+ * handler has to run in the thread, so that is when it next leaves a CPU: at the tracepoint
+ * sched_switch, in the thread still. One that sleeps all the time is not seen, and none is woken
+ * for it.
  *
- * There is a bit for each process id, set when the process has been seen, after all handlers have
- * run. A process is older than the session if its start time is.
+ * There is a bit for each thread's id, and the process's, which is that of its first thread. It is
+ * set when the thread, or the first one of the process, has been seen, after all handlers have run.
+ * A thread is older than the session if its start time is.
  */
 #include <linux/bitmap.h>
 #include <linux/mm.h>
@@ -25,7 +27,7 @@
 
 enum { LAST_AT_EVENT = 0 };	/* priority of a callback of a tracepoint; 10 without one */
 
-static unsigned long *seen;	/* by tgid: PID_MAX_LIMIT bits */
+static unsigned long *seen;	/* by pid and tgid: PID_MAX_LIMIT bits */
 static struct tracepoint *switch_event, *exec_event;
 static bool watching;		/* the tracepoints are registered; under spile_session.lock */
 static const struct inode *loader;	/* the file that the session's loader runs; never read */
@@ -43,25 +45,59 @@ static bool is_loader(void)
 	return spile_current_program() == loader;
 }
 
+bool spile_thread_began_before(void)
+{
+	return current->start_time < READ_ONCE(session_began);
+}
+
+/* Runs the program's code, unlike the kernel's own threads and those of io_uring and vhost. */
+static bool runs_program(void)
+{
+	unsigned int others = PF_KTHREAD | PF_EXITING;
+
+#ifdef PF_IO_WORKER
+	others |= PF_IO_WORKER;
+#endif
+#ifdef PF_USER_WORKER
+	others |= PF_USER_WORKER;
+#endif
+	/* In an exec the new program's own `.begin` follows, at sched_process_exec. */
+	return current->mm && !(current->flags & others) && !current->in_execve;
+}
+
 bool spile_begun_is_new(void)
 {
-	/* In an exec the new program's own `.begin` follows, at sched_process_exec. */
-	return seen && current->mm && !(current->flags & (PF_KTHREAD | PF_EXITING)) &&
-	       !current->in_execve && spile_began_before() &&
+	return seen && runs_program() && spile_began_before() &&
 	       !test_bit(task_tgid_nr(current), seen) && !is_loader();
+}
+
+bool spile_thread_begun_is_new(void)
+{
+	return seen && runs_program() && !thread_group_leader(current) &&
+	       spile_thread_began_before() && !test_bit(task_pid_nr(current), seen) &&
+	       !is_loader();
+}
+
+static void note(pid_t pid)
+{
+	if (!test_bit(pid, seen))
+		set_bit(pid, seen);
 }
 
 static void note_current(void)
 {
-	if (READ_ONCE(spile_session_state) == SPILE_STATE_RUNNING && current->mm &&
-	    spile_began_before() && !test_bit(task_tgid_nr(current), seen))
-		set_bit(task_tgid_nr(current), seen);
+	if (READ_ONCE(spile_session_state) != SPILE_STATE_RUNNING || !current->mm ||
+	    !spile_began_before())
+		return;
+	note(task_tgid_nr(current));
+	if (!thread_group_leader(current) && spile_thread_began_before())
+		note(task_pid_nr(current));
 }
 
 /* Kernels pass these events three arguments or four, which are not used. */
 static void handle_switch(void *data)
 {
-	if (!current->in_execve)
+	if (runs_program())
 		note_current();
 }
 

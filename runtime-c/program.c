@@ -403,6 +403,7 @@ enum {
 	ASKED_LAST,
 	ASKED_OTHER_THREAD,
 	ASKED_BEGUN,
+	ASKED_THREAD_BEGUN,
 };
 
 spile_long spile_fn___process_event(struct spile_context *c, spile_long asked, spile_long program,
@@ -417,7 +418,8 @@ spile_long spile_fn___process_event(struct spile_context *c, spile_long asked, s
 			   !spile_began_before();
 		break;
 	case ASKED_THREAD:
-		happened = !first && !(long)c->regs[SPILE_SYSCALL_RESULT];
+		happened = !first && !(long)c->regs[SPILE_SYSCALL_RESULT] &&
+			   !spile_thread_began_before();
 		break;
 	case ASKED_LAST:
 		happened = !atomic_read(&current->signal->live);
@@ -427,6 +429,9 @@ spile_long spile_fn___process_event(struct spile_context *c, spile_long asked, s
 		break;
 	case ASKED_BEGUN:
 		happened = spile_begun_is_new();
+		break;
+	case ASKED_THREAD_BEGUN:
+		happened = spile_thread_begun_is_new();
 		break;
 	}
 	return happened && spile_follows_current(process) && spile_program_of_mm(program, current->mm);

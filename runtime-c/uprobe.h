@@ -70,6 +70,8 @@ int __must_check spile_follow_begin(void);
  */
 bool spile_began_before(void);
 bool spile_begun_is_new(void);
+bool spile_thread_began_before(void);
+bool spile_thread_begun_is_new(void);
 int __must_check spile_begun_prepare(void);
 /* Notes what the loader runs; in its process, before that. */
 void spile_begun_by_loader(void);

@@ -26,7 +26,7 @@ macro_rules! events {
                 doc: "a process begins to run: after exec, or as a copy of another one; of one that runs already, when it is next seen to run",
             },
             Form { spelling: concat!($owner, ".end"), doc: "a process ends" },
-            Form { spelling: concat!($owner, ".thread.begin"), doc: "a thread begins to run, other than the first of its process" },
+            Form { spelling: concat!($owner, ".thread.begin"), doc: "a thread begins to run, other than the first of its process; one that runs already, when it is next seen to run" },
             Form { spelling: concat!($owner, ".thread.end"), doc: "a thread ends, other than the first of its process" },
             Form { spelling: concat!($owner, ".syscall"), doc: "a system call of the process begins" },
             Form { spelling: concat!($owner, ".syscall.return"), doc: "a system call of the process returns" },
@@ -54,6 +54,8 @@ enum EventQuery {
     OtherThread = 4,
     /// Whether it is meant, is older than the session, and is asked about for the first time.
     Begun = 5,
+    /// The same of the current thread, which is not its first.
+    ThreadBegun = 6,
 }
 
 /// The system calls that make processes and threads: numbers for 64-bit and 32-bit programs.
@@ -103,7 +105,7 @@ const NUMBER: u32 = 7;
 
 fn resolve(point: &Point, resolver: &mut Resolver) -> Result<Vec<Site>, PointError> {
     let (programs, scope) = programs(point, resolver)?;
-    if point.has("begin") && !point.has("thread") {
+    if point.has("begin") {
         resolver.begins();
     }
     let kernel = resolver.open_kernel();
@@ -183,7 +185,11 @@ fn events(point: &Point, kernel: Option<&Object>) -> Vec<Event> {
             all.push(of(tracepoint::of_kernel("sched_switch", 1), EventQuery::Begun));
             all
         }
-        (true, true, _) => returns(&[CLONE, CLONE3], EventQuery::Thread),
+        (true, true, _) => {
+            let mut all = returns(&[CLONE, CLONE3], EventQuery::Thread);
+            all.push(of(tracepoint::of_kernel("sched_switch", 1), EventQuery::ThreadBegun));
+            all
+        }
         (false, _, true) => {
             let ExitPlace { attachment, last } = ExitPlace::of(kernel);
             let asked = if last.is_some() { EventQuery::Process } else { EventQuery::Last };
