@@ -1,5 +1,6 @@
 # Shows: a program that never had a file name (memfd), one whose file was deleted, and one that has another file than we have at
-# its path (another root, as in a container) are found by their PID, and the last one also by /proc/PID/root.
+# its path (another root, as in a container) are found by their PID, and the last one also by /proc/PID/root, with debug
+# information that is installed in that root.
 # stdout: ^memfd: 1 text$
 # stdout: ^deleted: 1 text$
 # stdout: ^other root: 2 text$
@@ -43,11 +44,19 @@ int main(int argc, char **argv)
 EOF
 gcc -g -O2 -DNUMBER=1 -Wl,--build-id=sha1 -static -o prog prog.c
 gcc -g -O2 -DNUMBER=2 -Wl,--build-id=sha1 -static -o other prog.c
+objcopy --only-keep-debug other other.debug
+strip other
 # The processes, with the same PIDs where the script is compiled and where it runs.
 cat >starts.sh <<'EOF'
 place=/tmp/files_without_path
 mkdir -p $place/root$place
 cp prog $place/prog && cp prog $place/gone && cp other $place/root$place/prog
+build_id=$(readelf -n other.debug 2>/dev/null | sed -n 's/.*Build ID: //p')
+if [ "$build_id" ]; then
+	mkdir -p $place/root/usr/lib/.build-id/${build_id%${build_id#??}} $place/root/usr/lib/debug
+	cp other.debug $place/root/usr/lib/.build-id/${build_id%${build_id#??}}/${build_id#??}.debug
+	ln -s /usr/lib/.build-id $place/root/usr/lib/debug/.build-id
+fi
 # start PID COMMAND...
 start() {
 	echo $(($1 - 1)) >/proc/sys/kernel/ns_last_pid

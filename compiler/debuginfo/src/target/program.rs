@@ -33,6 +33,8 @@ pub struct Programs {
     index: Option<PathBuf>,
     opened_index: OnceCell<Result<IndexFile, TargetError>>,
     opened: RefCell<HashMap<PathBuf, Rc<Object>>>,
+    /// Of what processes run: the root directory of the process, and the path in it.
+    seen_by_process: RefCell<HashMap<PathBuf, (PathBuf, PathBuf)>>,
 }
 
 /// Digits of a build-id (an SHA-1), by which `process("...")` may name a program.
@@ -51,6 +53,7 @@ impl Programs {
             index: None,
             opened_index: OnceCell::new(),
             opened: RefCell::default(),
+            seen_by_process: RefCell::default(),
         }
     }
 
@@ -143,7 +146,24 @@ impl Programs {
         let link = PathBuf::from(format!("/proc/{pid}/exe"));
         let failed = |error| TargetError::NoSuchProcess { pid, message: format!("{}: {error}", link.display()) };
         let path = fs::read_link(&link).map_err(failed)?;
-        Ok(if is_same_file(&path, &link) { path } else { link })
+        let found = if is_same_file(&path, &link) { path.clone() } else { link };
+        let seen = (PathBuf::from(format!("/proc/{pid}/root")), path);
+        self.seen_by_process.borrow_mut().insert(found.clone(), seen);
+        Ok(found)
+    }
+
+    /// Files that may have the debug information of a program, of this system; then, if a process runs it, where that has its
+    /// own, as in a container.
+    fn debug_places(&self, path: &Path, own: &Elf) -> Vec<PathBuf> {
+        let mut places = debug_places(path, own, &self.debug_dirs(), self.options.sysroot.as_deref());
+        let seen = in_root_of_process(path).or_else(|| self.seen_by_process.borrow().get(path).cloned());
+        if let Some((root, inside)) = seen {
+            let inside = root.join(inside.strip_prefix("/").unwrap_or(&inside));
+            let there = debug_places(&inside, own, &[root.join("usr/lib/debug")], Some(&root));
+            // Links of a container lead to its own files.
+            places.extend(there.iter().map(|place| canonical(place)));
+        }
+        places
     }
 
     /// The libraries of a program that fit `name`, a path or a shell pattern for a file name or path; of a running process those
@@ -218,7 +238,7 @@ impl Programs {
             return Ok(object(own, None));
         }
         let mut symbols = None;
-        for place in debug_places(path, &own, &self.debug_dirs(), self.options.sysroot.as_deref()) {
+        for place in self.debug_places(path, &own) {
             let Some(debug) = Elf::open_program(&place).ok().filter(|debug| own.is_described_by(debug)) else {
                 continue;
             };
