@@ -255,9 +255,18 @@ static unsigned int count_addresses(struct spile_string addresses)
 	return count;
 }
 
-unsigned int spile_stored_part(struct spile_string addresses)
+/* The number of addresses, charged. */
+static unsigned int charge_addresses(struct spile_context *c, struct spile_string addresses)
 {
-	return SPILE_STRING_PART(count_addresses(addresses) * 16);
+	unsigned int count = count_addresses(addresses);
+
+	spile_debit(c, addresses.length / 8 + ADDRESS_STEPS * count);
+	return count;
+}
+
+unsigned int spile_stored_part(struct spile_context *c, struct spile_string addresses)
+{
+	return SPILE_STRING_PART(charge_addresses(c, addresses) * 16);
 }
 
 /* Writes a memory part of `count` addresses; timed: each with its time. */
@@ -289,11 +298,10 @@ char *spile_put_stored_stack(char *at, struct spile_string addresses)
 
 void spile_fn___print_addresses(struct spile_context *c, struct spile_string addresses)
 {
-	unsigned int count = count_addresses(addresses);
+	unsigned int count = charge_addresses(c, addresses);
 	bool stored = spile_past_code_any();
 	char *at;
 
-	spile_debit(c, addresses.length / 8 + ADDRESS_STEPS * count);
 	if (!count)
 		return;
 	at = spile_record_begin(c, SPILE_RECORD_PRINT, SPILE_FORMAT_STACK,

@@ -112,6 +112,7 @@ struct spile_cpu {
 	unsigned long user_fault_bytes;
 	u64 random_state;		/* randint(); 0: not seeded */
 	u64 files_requested;		/* user_files.c: when those of a whole process were, in ns */
+	const void *files_requested_by;	/* its memory; never read */
 	u64 moment;			/* map.h: of the last element created in a striped array */
 	/* actions.c: state of a run that has used up its initial statements. */
 	int asked;			/* it has */

@@ -18,6 +18,7 @@
 #include <linux/slab.h>
 
 #include "builtins.h"
+#include "arming.h"
 #include "build_id.h"
 #include "context.h"
 #include "page_in.h"
@@ -36,7 +37,8 @@ struct program_file {
 	struct inode *inode;		/* that its pages belong to */
 	int error;
 	bool looked;
-	bool refused;			/* reported as on a file system of a process */
+	bool served;			/* by a process (FUSE): not read, and has no breakpoints */
+	bool refused;			/* reported as such */
 	unsigned long beginning;	/* where some process has mapped it; a hint, any context */
 };
 
@@ -144,54 +146,70 @@ static struct file *open_for_notes(const struct path *path)
 	return file;
 }
 
-static bool is_code_segment(const Elf64_Phdr *header)
+/*
+ * Bytes of the file in a segment with code. A linker may put the ELF header into it, which says
+ * where the sections are: that is no code, and differs in a stripped file.
+ */
+static u64 code_in(const Elf64_Phdr *header, loff_t *at)
 {
-	return header->p_type == PT_LOAD && header->p_flags & PF_X;
+	u64 passed = header->p_offset < sizeof(Elf64_Ehdr) ?
+			     sizeof(Elf64_Ehdr) - header->p_offset :
+			     0;
+
+	if (header->p_type != PT_LOAD || !(header->p_flags & PF_X) || header->p_filesz <= passed)
+		return 0;
+	*at = header->p_offset + passed;
+	return header->p_filesz - passed;
 }
 
-/* Adds a segment's words to the sum; false if they cannot be read. */
-static bool add_segment(struct file *file, const Elf64_Phdr *header, u64 *words, u64 *sum)
+/* Adds words to the sum; a negative error if they cannot be read. */
+static int add_words(struct file *file, loff_t at, u64 left, u64 *words, u64 *sum)
 {
-	loff_t at = header->p_offset;
-	u64 left = header->p_filesz;
+	ssize_t got;
 	size_t some, i;
 
 	while (left) {
 		some = min_t(u64, left, SUM_BYTES);
 		words[(some - 1) / sizeof(*words)] = 0;
-		if (fatal_signal_pending(current) || kernel_read(file, words, some, &at) != some)
-			return false;
+		if (fatal_signal_pending(current) || spile_arming_ended())
+			return -EINTR;
+		got = kernel_read(file, words, some, &at);
+		if (got < 0)
+			return got;
+		if (got != some)
+			return -EKEYREJECTED;
 		for (i = 0; i < DIV_ROUND_UP(some, sizeof(*words)); i++)
 			*sum = (*sum ^ words[i]) * 0x100000001b3ull;
 		left -= some;
 		cond_resched();
 	}
-	return true;
+	return 0;
 }
 
-/* Whether the file's code is that of the program, by its sum (script.h). */
-static bool has_code(struct file *file, const struct spile_program *program,
-		     const Elf64_Phdr *headers, unsigned int count)
+/* -EKEYREJECTED: the file's code is not that of the program, by its sum (script.h). */
+static int check_code(struct file *file, const struct spile_program *program,
+		      const Elf64_Phdr *headers, unsigned int count)
 {
 	u64 sum = 0xcbf29ce484222325ull, bytes = 0, *words;
-	bool read = true;
 	unsigned int i;
+	int error = 0;
+	loff_t at = 0;
 
-	/* First, since a file of any size may be there. */
+	/* First, since a file of any size may be there. The program's is limited (code_sum.rs). */
 	for (i = 0; i < count; i++)
-		if (is_code_segment(&headers[i]) &&
-		    check_add_overflow(bytes, (u64)headers[i].p_filesz, &bytes))
-			return false;
+		if (check_add_overflow(bytes, code_in(&headers[i], &at), &bytes))
+			return -EKEYREJECTED;
 	if (bytes != program->code_bytes)
-		return false;
+		return -EKEYREJECTED;
 	words = kvmalloc(SUM_BYTES, GFP_KERNEL);
 	if (!words)
-		return false;
-	for (i = 0; i < count && read; i++)
-		if (is_code_segment(&headers[i]))
-			read = add_segment(file, &headers[i], words, &sum);
+		return -ENOMEM;
+	for (i = 0; i < count && !error; i++) {
+		bytes = code_in(&headers[i], &at);
+		error = add_words(file, at, bytes, words, &sum);
+	}
 	kvfree(words);
-	return read && sum == program->code_sum;
+	return error ?: sum == program->code_sum ? 0 : -EKEYREJECTED;
 }
 
 static void report_other_build(const struct spile_program *program, const unsigned char *found,
@@ -215,29 +233,35 @@ static int check_program(const struct spile_program *program, const struct path 
 	unsigned int found_bytes = 0, count;
 	Elf64_Phdr *headers;
 	struct file *file;
-	bool same = false;
+	int error = -ENOMEM;
 
 	if (!program->build_id_bytes && !program->code_bytes)
 		return 0;
 	file = open_for_notes(path);
 	if (IS_ERR(file)) {
-		tell("%s cannot be read (rc %ld): its probes are not armed", program->path,
-		     PTR_ERR(file));
-		return PTR_ERR(file);
+		error = PTR_ERR(file);
+		goto unread;
 	}
 	headers = kcalloc(MOST_SEGMENTS, sizeof(*headers), GFP_KERNEL);
 	if (headers) {
 		count = read_headers(file, headers);
-		same = program->build_id_bytes ?
-			       has_build_id(file, program, headers, count, found, &found_bytes) :
-			       has_code(file, program, headers, count);
+		if (!program->build_id_bytes)
+			error = check_code(file, program, headers, count);
+		else
+			error = has_build_id(file, program, headers, count, found, &found_bytes) ?
+					0 :
+					-EKEYREJECTED;
 	}
 	kfree(headers);
 	filp_close(file, NULL);
-	if (same)
-		return 0;
-	report_other_build(program, found, found_bytes);
-	return -EKEYREJECTED;
+	if (error == -EKEYREJECTED) {
+		report_other_build(program, found, found_bytes);
+		return error;
+	}
+unread:
+	if (error && error != -EINTR)
+		tell("%s cannot be read (rc %d): its probes are not armed", program->path, error);
+	return error;
 }
 
 static int open_program(struct program_file *file, const struct spile_program *program)
@@ -249,9 +273,14 @@ static int open_program(struct program_file *file, const struct spile_program *p
 		return error;
 	}
 	file->inode = d_real_inode(file->path.dentry);
-	error = S_ISREG(file->inode->i_mode) ? check_program(program, &file->path) : -EINVAL;
-	if (error == -EINVAL)
+	/* A server that does not answer would keep the session from beginning, and from ending. */
+	file->served = spile_is_served_by_process(file->inode->i_sb);
+	if (!S_ISREG(file->inode->i_mode)) {
 		tell("%s is no regular file: its probes are not armed", program->path);
+		error = -EINVAL;
+	} else if (!file->served) {
+		error = check_program(program, &file->path);
+	}
 	if (error)
 		path_put(&file->path);
 	return error;
@@ -285,7 +314,7 @@ struct inode *spile_program_inode(unsigned int program)
 {
 	struct inode *inode = opened_inode(program);
 
-	if (IS_ERR(inode) || !spile_is_served_by_process(inode->i_sb))
+	if (IS_ERR(inode) || !files[program].served)
 		return inode;
 	if (!files[program].refused)
 		tell("%s is on a file system that a process serves (FUSE), and no process could fork while the kernel waits for it: its probes are not armed; probe a copy on another file system",
@@ -388,8 +417,9 @@ spile_long spile_fn___loaded_address(struct spile_context *c, spile_long program
 {
 	unsigned long at;
 
+	/* Of one that was not read it is not known whether variables have these addresses. */
 	if (!files || (u64)program >= spile_script.program_count || !files[program].looked ||
-	    files[program].error || !current->mm)
+	    files[program].error || files[program].served || !current->mm)
 		return 0;
 	at = find_beginning(c, &files[program]);
 	return at ? address - base + at : 0;
@@ -463,5 +493,6 @@ bool spile_program_is_refused(const struct spile_site *site)
 	default:
 		return false;
 	}
-	return files && program < spile_script.program_count && files[program].error;
+	return files && program < spile_script.program_count &&
+	       (files[program].error || files[program].served);
 }

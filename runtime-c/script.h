@@ -465,8 +465,8 @@ struct spile_program {
 	unsigned int build_id_bytes;	/* 0: the file has none */
 	/*
 	 * Of a file without one the bytes of its code and their sum; 0: do not check. The sum is
-	 * FNV-1a over 64-bit words of the segments (PT_LOAD) that can be executed; the last word of
-	 * a segment is filled up with zeros.
+	 * FNV-1a over 64-bit words of the segments (PT_LOAD) that can be executed, without the ELF
+	 * header (the file's first 64 bytes); the last word of a segment is filled up with zeros.
 	 */
 	spile_ulong code_bytes;
 	spile_ulong code_sum;
@@ -1138,7 +1138,7 @@ char *spile_put_stack(struct spile_context *c, char *at, int user, spile_long fi
  * spile_stored_part().
  */
 char *spile_put_stored_stack(char *at, struct spile_string addresses);
-unsigned int spile_stored_part(struct spile_string addresses);
+unsigned int spile_stored_part(struct spile_context *c, struct spile_string addresses);
 /* Frames of the user stack. Room needed: SPILE_STRING_PART(16 * SPILE_STACK_FRAMES). */
 char *spile_put_user_stack(struct spile_context *c, char *at);
 /* An address of user space as a frame. Room needed: SPILE_STRING_PART(16). */

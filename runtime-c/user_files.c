@@ -268,9 +268,10 @@ static void request_others(struct spile_cpu *cpu)
 {
 	u64 now = ktime_get_mono_fast_ns();
 
-	if (cpu->files_requested && now - cpu->files_requested < FILE_SEARCH_NS)
+	if (cpu->files_requested_by == current->mm && now - cpu->files_requested < FILE_SEARCH_NS)
 		return;
 	cpu->files_requested = now;
+	cpu->files_requested_by = current->mm;
 	spile_user_files_request(cpu, NULL, 0);
 }
 

@@ -9,7 +9,8 @@
 # stdout: ^held before: status 0, another session 0$
 # stdout: ^held later: waits 1, another session 0, the log names it 1$
 # stdout: ^held later: then 0$
-# stdout: ^served: 1 message, .*/served/good is on a file system that a process serves \(FUSE\).*, the program 0$
+# stdout: ^served: 1 message, .*/served/good is on a file system that a process serves \(FUSE\).*, the program 0, began 1$
+# stdout: ^served, and withheld: status 0, 1 message$
 # stdout: ^left: 0$
 
 cat >withholds.c <<'END'
@@ -65,9 +66,13 @@ cp withholds served/good
 cat >refused.stp <<END
 probe begin { println("ready") }
 probe process("$PWD/served/good").function("work"), process("$PWD/served/good").function("main") { println("hit") }
+probe process("$PWD/served/good").begin { println("began") }
 END
+# Whose pages never come, not even the first.
+sed 's/good/hangs/g' refused.stp >silent.stp
+cp withholds served/hangs
 echo 'probe timer.ms(10) { exit() }' >other.stp
-for name in withheld refused other; do "$SPILE" -r "$RELEASE" -p4 -m $name $name.stp >/dev/null; done
+for name in withheld refused silent other; do "$SPILE" -r "$RELEASE" -p4 -m $name $name.stp >/dev/null; done
 cat >scene.sh <<END
 program=$PWD/withholds
 place=$PWD
@@ -142,9 +147,11 @@ wait_for out ready
 began=0
 "$place/served/good" none /tmp/file >/dev/null || began=$?
 wait $session || true
-echo "served: $(grep -c FUSE err) message, $(grep -m 1 FUSE err), the program $began"
+echo "served: $(grep -c WARNING err) message, $(grep -m 1 FUSE err), the program $began, began $(grep -c began out)"
+status=$(soon 10 sh -c 'exec spilerun silent.ko -T 1 2>soon.err')
+echo "served, and withheld: status $status, $(grep -c WARNING soon.err) message"
 kill -s KILL $server
 umount -l "$place/served"
-echo "left: $(grep -cE '^(withheld|refused) ' /proc/modules)"
+echo "left: $(grep -cE '^(withheld|refused|silent) ' /proc/modules)"
 END
-"$XTASK" guest --module fuse --program "$PWD/withholds" --file withheld.ko --file refused.ko --file other.ko --file "$ROOT/tests/xtask/src/test/library.sh" --file scene.sh '. /root/scene.sh'
+"$XTASK" guest --module fuse --program "$PWD/withholds" --file withheld.ko --file refused.ko --file silent.ko --file other.ko --file "$ROOT/tests/xtask/src/test/library.sh" --file scene.sh '. /root/scene.sh'

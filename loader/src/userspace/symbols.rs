@@ -3,6 +3,7 @@
 //! The symbols of a file, sorted: of its own `.symtab`, of a separate debug file, of `.gnu_debugdata`, of `.dynsym`.
 
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::error::Hex;
 use crate::userspace::image::{self, Elf, Image, Symbol};
@@ -12,7 +13,10 @@ use crate::userspace::locate;
 const DEBUG: &str = "/usr/lib/debug";
 /// Largest `.gnu_debugdata` that is unpacked, in bytes.
 const MAX_DEBUGDATA: u64 = 64 << 20;
-const MAX_SUMMED: u64 = 1 << 30;
+/// Debug files without a build-id of which all bytes are read for their sum: in each, and in all together of this process.
+/// Any user may have such a file beside a program, with few bytes on disk, while the rings wait for their reader.
+const MAX_SUMMED: u64 = 384 << 20;
+static LEFT_TO_SUM: AtomicU64 = AtomicU64::new(1 << 30);
 /// KiB that its decoder may use.
 const MAX_DICTIONARY: u32 = 64 << 10;
 
@@ -117,7 +121,9 @@ pub fn debug_file(elf: &dyn Elf, path: &Path) -> Option<std::fs::File> {
         let id = file.try_clone().ok().and_then(|file| Image::of(file).with(|elf| elf.build_id()));
         match id {
             // Neither has one: by the checksum of the whole file.
-            Some(id) if id.is_empty() && elf.build_id().is_empty() => expected.is_some() && sum_of(file) == expected,
+            Some(id) if id.is_empty() && elf.build_id().is_empty() => {
+                expected.is_some() && sum_of(file, &LEFT_TO_SUM) == expected
+            }
             id => id.is_some_and(|id| id == elf.build_id()),
         }
     };
@@ -127,10 +133,11 @@ pub fn debug_file(elf: &dyn Elf, path: &Path) -> Option<std::fs::File> {
     by_id.chain(beside).chain(there.into_iter().filter_map(|path| locate::open(&path))).find(same)
 }
 
-/// CRC-32 of a file, as `.gnu_debuglink` has it; `None` if it cannot be read, or is very large.
-fn sum_of(file: &std::fs::File) -> Option<u32> {
+/// CRC-32 of a file, as `.gnu_debuglink` has it; `None` if it cannot be read, is very large, or has more bytes than are left.
+fn sum_of(file: &std::fs::File, left: &AtomicU64) -> Option<u32> {
     use std::os::unix::fs::FileExt;
     let bytes = file.metadata().ok().map(|file| file.len()).filter(|bytes| *bytes <= MAX_SUMMED)?;
+    left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(bytes)).ok()?;
     let mut hasher = crc32fast::Hasher::new();
     let mut buffer = vec![0; 64 << 10];
     let mut at = 0;
@@ -220,6 +227,18 @@ mod tests {
         };
         assert!(linked(crc32fast::hash(&bytes)));
         assert!(!linked(crc32fast::hash(&bytes) ^ 1), "an older build's");
+    }
+
+    #[test]
+    fn files_are_summed_within_limits() {
+        let file = tempfile::tempfile().unwrap();
+        let left = AtomicU64::new(1 << 20);
+        file.set_len(MAX_SUMMED + 1).unwrap();
+        assert_eq!(sum_of(&file, &left), None);
+        file.set_len(600 << 10).unwrap();
+        assert!(sum_of(&file, &left).is_some());
+        assert_eq!(sum_of(&file, &left), None, "with the first more than are left");
+        assert_eq!(left.into_inner(), 424 << 10);
     }
 
     fn symbol(address: u64, bytes: u64, name: &str, is_global: bool) -> Symbol {

@@ -23,7 +23,8 @@ int main(void)
 	return work(5) != 5 * FACTOR;
 }
 END
-build() { gcc -g -O2 -Wl,--build-id=none "$@" prog.c; }
+# With the ELF header in the segment of the code: it differs in a stripped file.
+build() { gcc -g -O2 -Wl,--build-id=none -Wl,-z,noseparate-code "$@" prog.c; }
 build -DFACTOR=3 -o prog && build -DFACTOR=7 -o other && build -DFACTOR=3 -DMORE -o longer && strip -g -o stripped prog || exit
 echo "probe process(\"$PWD/prog\").function(\"work\") { println(\"work \", \$n) }" >prog.stp
 "$SPILE" -r "$RELEASE" -p4 -m prog prog.stp >/dev/null || exit

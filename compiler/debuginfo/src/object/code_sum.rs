@@ -12,6 +12,10 @@ use object::endian::Endianness;
 use object::read::ReadCache;
 use object::read::elf::{FileHeader, ProgramHeader};
 
+/// The ELF header in a segment with code is left out: it says where the sections are, which differs in a stripped file.
+const HEADER: u64 = 64;
+/// Code of more bytes has no sum: the runtime would read all of it while a session begins.
+const MOST_BYTES: u64 = 1 << 30;
 /// Program headers that are looked at: `MOST_SEGMENTS` of the runtime.
 const MOST_SEGMENTS: usize = 64;
 const BEGIN: u64 = 0xcbf2_9ce4_8422_2325;
@@ -26,18 +30,23 @@ pub struct CodeSum {
     pub sum: u64,
 }
 
-/// That of an ELF file of 32 or 64 bits; `None`: it is none, or has no code.
+/// That of an ELF file of 32 or 64 bits; `None`: it is none, has no code, or more than a gigabyte of it.
 pub fn code_sum(path: &Path) -> io::Result<Option<CodeSum>> {
     let file = File::open(path)?;
     let cache = ReadCache::new(&file);
     let segments =
         segments::<FileHeader64<Endianness>>(&cache).or_else(|| segments::<FileHeader32<Endianness>>(&cache));
-    let mut found = CodeSum { bytes: 0, sum: BEGIN };
-    for (start, bytes) in segments.unwrap_or_default() {
-        found.bytes = found.bytes.saturating_add(bytes);
-        found.sum = add_segment(&file, start, bytes, found.sum)?;
+    let segments = segments.unwrap_or_default();
+    let bytes = segments.iter().fold(0_u64, |all, (_, bytes)| all.saturating_add(*bytes));
+    // Segments may share bytes of the file, and then have more than it.
+    if bytes == 0 || bytes > MOST_BYTES || bytes > file.metadata()?.len() {
+        return Ok(None);
     }
-    Ok((found.bytes > 0).then_some(found))
+    let mut sum = BEGIN;
+    for (start, bytes) in segments {
+        sum = add_segment(&file, start, bytes, sum)?;
+    }
+    Ok(Some(CodeSum { bytes, sum }))
 }
 
 /// Place in the file and bytes of each segment of code.
@@ -46,7 +55,12 @@ fn segments<H: FileHeader>(file: &ReadCache<&File>) -> Option<Vec<(u64, u64)>> {
     let endian = header.endian().ok()?;
     let all = header.program_headers(endian, file).ok()?.iter().take(MOST_SEGMENTS);
     let code = all.filter(|segment| segment.p_type(endian) == PT_LOAD && segment.p_flags(endian).contains(PF_X));
-    Some(code.map(|segment| (segment.p_offset(endian).into(), segment.p_filesz(endian).into())).collect())
+    let places = code.map(|segment| {
+        let (start, bytes): (u64, u64) = (segment.p_offset(endian).into(), segment.p_filesz(endian).into());
+        let passed = HEADER.saturating_sub(start);
+        (start.saturating_add(passed), bytes.saturating_sub(passed))
+    });
+    Some(places.filter(|(_, bytes)| *bytes > 0).collect())
 }
 
 fn add_segment(mut file: &File, start: u64, bytes: u64, mut sum: u64) -> io::Result<u64> {
@@ -101,6 +115,33 @@ mod tests {
         assert_ne!(compiled("other", "int n = 1; int f(int a) { return a * 7 + n; }", &[]).sum, one.sum);
         let narrow = compiled("narrow", "int n = 1; int f(int a) { return a * 3 + n; }", &["-m32"]);
         assert!(narrow.bytes > 0 && narrow.sum != one.sum);
+    }
+
+    #[test]
+    fn stripped_programs_have_the_same_where_the_header_is_in_the_code() {
+        let directory = tempfile::tempdir().unwrap();
+        let program =
+            compiled(directory.path(), "one", "int f(int a) { return a * 3; }", &["-g", "-Wl,-z,noseparate-code"]);
+        let before = code_sum(&program).unwrap().unwrap();
+        assert!(Command::new("strip").arg(&program).status().unwrap().success());
+        assert_eq!(code_sum(&program).unwrap(), Some(before));
+    }
+
+    #[test]
+    fn code_that_would_be_read_for_hours_has_none() {
+        let directory = tempfile::tempdir().unwrap();
+        let program = compiled(directory.path(), "one", "int f(int a) { return a * 3; }", &[]);
+        let mut bytes = std::fs::read(&program).unwrap();
+        // Of ELFCLASS64: e_phoff, e_phnum; of each header p_type, p_flags and p_filesz.
+        let place = u64::from_le_bytes(bytes[32..40].try_into().unwrap()) as usize;
+        for header in bytes[place..].chunks_exact_mut(56).take(2) {
+            header[..4].copy_from_slice(&1_u32.to_le_bytes());
+            header[4..8].copy_from_slice(&5_u32.to_le_bytes());
+            header[32..40].copy_from_slice(&(1_u64 << 41).to_le_bytes());
+        }
+        std::fs::write(&program, bytes).unwrap();
+        File::options().write(true).open(&program).unwrap().set_len(1 << 42).unwrap();
+        assert_eq!(code_sum(&program).unwrap(), None);
     }
 
     #[test]

@@ -22,7 +22,7 @@ impl Writer<'_> {
             match part {
                 Part::Long(_) => fixed += 8,
                 Part::Text(text) => terms.push(format!("SPILE_STRING_PART({})", self.length(text))),
-                Part::StoredStack(text) => terms.push(format!("spile_stored_part({})", self.text(text))),
+                Part::StoredStack(text) => terms.push(format!("spile_stored_part(c, {})", self.text(text))),
                 Part::Memory { most, .. } => fixed += u64::from(string_part(*most)),
                 Part::Pretty { .. } => {}
                 Part::Items { longs, .. } => fixed += u64::from(*longs) * 8,
