@@ -41,7 +41,7 @@ unsigned int spile_fn_matched(struct spile_context *c, spile_long n, char *out)
 		return 0;
 	}
 	if (n < 0 || n >= match->groups) {
-		spile_fail_text(c, "Attempted to get subexpression %lld of a pattern with %u", n,
+		spile_fail_text(c, "Attempted to get nonexistent subexpression %lld of %u", n,
 				match->groups - 1);
 		return 0;
 	}

@@ -23,7 +23,7 @@ pub use kernel::KernelOptions;
 pub use message::{Form, MessageOptions};
 pub use run::RunOptions;
 pub use script::{Script, ScriptOptions};
-pub use value::module_name;
+pub use value::{LONGEST_NAME, module_name};
 
 use spile_core::elaborate::Privilege;
 
@@ -130,6 +130,9 @@ impl Options {
         let questions = self.ask.questions();
         match questions.as_slice() {
             [first, second, ..] => Some(format!("{first} and {second}: one question at a time")),
+            [question] if self.build.last_pass.is_some() => {
+                Some(format!("-p with {question}: nothing is compiled for it"))
+            }
             [question] if !self.script.words.is_empty() => {
                 Some(format!("{question} is about probe points and the library, and takes no script"))
             }

@@ -112,7 +112,7 @@ fn pass_2(session: &mut Session, scripts: &[ast::Script], target: &Target) -> Re
     session.reporter.pass(|| {
         let counts = format!(
             "{}, {}, {}",
-            count(program.probes.len(), "probe"),
+            count(elaborate::listed_probes(&program).count(), "probe"),
             count(program.functions.len(), "function"),
             count(program.globals.len(), "global")
         );

@@ -25,7 +25,7 @@ use std::path::{Path, PathBuf};
 use spile_abi::escape;
 use spile_core::plan::Limits;
 
-use crate::cli::options::{Options, OutputFormat, Script, module_name};
+use crate::cli::options::{LONGEST_NAME, Options, OutputFormat, Script, module_name};
 use crate::cli::places::CacheMistake;
 use crate::cli::{self, example, places};
 use crate::outcome::Outcome;
@@ -146,7 +146,8 @@ impl Job {
     fn new(session: &Session, command: &Command) -> Result<Job, Failed> {
         let (options, reporter) = (&session.options, &session.reporter);
         let (limits, defines) = options.script.limits().map_err(|message| reporter.usage(&message))?;
-        let name = options.build.module.as_deref().map(module_name).transpose();
+        let name = options.build.module.as_deref().map(|name| shortened(name, reporter));
+        let name = name.as_deref().map(module_name).transpose();
         let name = name.map_err(|message| reporter.usage(&message))?;
         let last_pass = target::last_pass(options, reporter)?;
         let target = Target::choose(options, reporter)?;
@@ -223,6 +224,16 @@ pub fn perform(session: &mut Session, words: &[OsString]) -> Result<Outcome, Fai
         Command::Functions => list::functions(session, &parsed.scripts),
         Command::Compile => compile::compile(session, job, &parsed.scripts),
     }
+}
+
+/// A module's name that is not too long for the kernel.
+fn shortened(name: &str, reporter: &Reporter) -> String {
+    let name = name.strip_suffix(".ko").unwrap_or(name);
+    let short = name.get(..LONGEST_NAME).unwrap_or(name);
+    if short.len() < name.len() {
+        reporter.notice(&format!("WARNING: Truncating module name to '{short}': the kernel takes no longer one"));
+    }
+    short.to_string()
 }
 
 fn no_script(reporter: &Reporter) -> Failed {

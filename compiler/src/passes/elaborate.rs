@@ -113,8 +113,18 @@ pub fn described(program: &Program) -> Vec<String> {
     };
     section("globals", program.globals.iter().map(described_global).collect());
     section("functions", program.functions.iter().map(described_function).collect());
-    section("probes", program.probes.iter().map(described_probe).collect());
+    section("probes", listed_probes(program).map(described_probe).collect());
     lines
+}
+
+/// The probes that were written. Where a process or a thread begins, one has several places, which follow each other.
+pub fn listed_probes(program: &Program) -> impl Iterator<Item = &Probe> {
+    let before = std::iter::once(None).chain(program.probes.iter().map(Some));
+    let is_same = |probe: &Probe, before: Option<&Probe>| {
+        probe.point.ends_with(".begin")
+            && before.is_some_and(|before| before.point == probe.point && before.script_point == probe.script_point)
+    };
+    program.probes.iter().zip(before).filter(move |(probe, before)| !is_same(probe, *before)).map(|(probe, _)| probe)
 }
 
 fn described_global(global: &Global) -> String {

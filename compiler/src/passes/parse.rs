@@ -2,6 +2,8 @@
 
 //! Pass 1: the user's scripts, and the library scripts that they need.
 
+use std::path::Path;
+
 use spile_base::read;
 use spile_core::elaborate;
 use spile_core::library::{self, Library};
@@ -12,7 +14,7 @@ use spile_syntax::{self as syntax, Configuration, Environment, ast};
 
 use crate::cli::options::{Options, Script};
 use crate::cli::{globals, places};
-use crate::reporter::Failed;
+use crate::reporter::{Failed, Reporter};
 use crate::session::Session;
 
 /// The result of pass 1.
@@ -121,12 +123,21 @@ fn open_library(session: &Session, environment: &Environment) -> Result<Library,
     let options = &session.options;
     let places = library::Places {
         instead: places::tapset(options),
-        further: options.script.library.clone(),
+        further: options.script.library.iter().filter(|path| is_there(path, &session.reporter)).cloned().collect(),
         release: environment.kernel_release.clone(),
         arch: environment.arch.clone(),
         syscall_style: if options.script.syscall_style == "strace" { Style::Strace } else { Style::SystemTap },
     };
     Library::open(&places, &session.cache()).map_err(|error| unreadable(session, &error))
+}
+
+/// As stap does, a directory of `-I` that does not exist is left out.
+fn is_there(directory: &Path, reporter: &Reporter) -> bool {
+    let is_there = directory.try_exists().unwrap_or(true);
+    if !is_there {
+        reporter.notice(&format!("WARNING: -I {}: there is no such directory", directory.display()));
+    }
+    is_there
 }
 
 fn unreadable(session: &Session, error: &library::ReadError) -> Failed {

@@ -530,8 +530,8 @@ impl SyntaxError {
                 .at(*span, "")
                 .note("`next` leaves a probe handler"),
             SyntaxError::UnusedArgument { number, text } => {
-                Diagnostic::warning(Code("W0002"), format!("script argument {number} ({text:?}) is not used"))
-                    .note(format!("the script reads its arguments as ${number} (as it is) or @{number} (as a string)"))
+                Diagnostic::warning(Code("W0002"), format!("unused command line option ${number}/@{number}"))
+                    .note(format!("the argument is {text:?}; a script reads it as ${number} (as it is) or @{number} (as a string)"))
             }
         }
     }

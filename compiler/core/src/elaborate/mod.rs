@@ -40,7 +40,7 @@ mod unneeded;
 
 pub use first::check_text;
 pub use listing::{ListedSite, list, sites};
-pub use privilege::Privilege;
+pub use privilege::{Privilege, is_unprivileged};
 
 use std::rc::Rc;
 

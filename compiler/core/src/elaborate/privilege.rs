@@ -54,6 +54,11 @@ enum Sight {
     Registers,
 }
 
+/// Whether scripts for users who may only see their own processes can call the builtin.
+pub fn is_unprivileged(name: &str) -> bool {
+    [OF_SESSION, OF_PROCESS, OF_REGISTERS].iter().any(|names| names.contains(&name))
+}
+
 /// Builtins that only compute, ask for the time, or say something of the session.
 const OF_SESSION: &[&str] = &[
     "HZ",

@@ -4,6 +4,7 @@
 //!
 //! The text is the first sentence of the comment `/** ... */` directly above.
 
+use crate::elaborate::is_unprivileged;
 use spile_source::{SourceMap, Span};
 use spile_syntax as syntax;
 use spile_syntax::ast::{Component, Function, Item, Script, TypeName};
@@ -13,7 +14,10 @@ use spile_syntax::outline::Outline;
 pub fn functions(scripts: &[Script], sources: &SourceMap) -> Vec<String> {
     let mut lines: Vec<String> = crate::builtin::all()
         .filter(|builtin| is_public(builtin.name))
-        .map(|builtin| documented(builtin.signature(), builtin.doc))
+        .map(|builtin| {
+            let mark = if is_unprivileged(builtin.name) { " /* unprivileged */" } else { "" };
+            documented(format!("{}{mark}", builtin.signature()), builtin.doc)
+        })
         .collect();
     for function in scripts.iter().flat_map(|script| &script.items).filter_map(|item| match item {
         Item::Function(function) if !function.private && is_public(&function.name.text) => Some(function),

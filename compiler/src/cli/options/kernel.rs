@@ -6,6 +6,8 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 
+use super::value;
+
 /// The kernel that a script is for, and where its debug information is.
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Kernel")]
@@ -28,8 +30,9 @@ pub struct KernelOptions {
     #[arg(short = 'd', value_name = "FILE")]
     pub objects: Vec<PathBuf>,
 
-    /// Fetch debug information from the servers in $DEBUGINFOD_URLS: yes or no (by default yes if there are any)
-    #[arg(long, value_name = "WHEN", num_args = 0..=1, require_equals = true, default_missing_value = "yes")]
+    /// Fetch debug information from the servers in $DEBUGINFOD_URLS: yes (as ask, or a number of seconds) or no (by default yes
+    /// if there are any)
+    #[arg(long, value_name = "WHEN", value_parser = value::download, num_args = 0..=1, require_equals = true, default_missing_value = "yes")]
     pub download_debuginfo: Option<String>,
 
     /// Accepted for compatibility: parameters are read where debug information says they are

@@ -40,11 +40,23 @@ pub(super) fn language_version(text: &str) -> Result<String, String> {
     }
 }
 
+/// Checks the argument of `--download-debuginfo`, as stap takes it.
+pub fn download(text: &str) -> Result<String, String> {
+    match matches!(text, "yes" | "no" | "ask") || text.parse::<u32>().is_ok() {
+        true => Ok(text.to_string()),
+        false => Err("yes, no, ask or a number of seconds".into()),
+    }
+}
+
+/// Letters of a module's name, at most: MODULE_NAME_LEN of the kernel, less its end.
+pub const LONGEST_NAME: usize = 55;
+
 /// Checks a module's name: letters, digits and `_`, not too long for the kernel.
 pub fn module_name(name: &str) -> Result<String, String> {
     let name = name.strip_suffix(".ko").unwrap_or(name);
-    let fits =
-        !name.is_empty() && name.len() <= 55 && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
+    let fits = !name.is_empty()
+        && name.len() <= LONGEST_NAME
+        && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
     let starts = name.bytes().next().is_some_and(|byte| !byte.is_ascii_digit());
     if fits && starts {
         Ok(name.to_string())

@@ -543,10 +543,7 @@ fn unused_arguments_are_reported() {
     };
     assert_eq!(used("probe begin { x = $1 . @2 }"), [""; 0]);
     // Arguments in a skipped branch are not used.
-    assert_eq!(
-        used("probe begin { x = $1 } %( 1 == 2 %? global a = @2 %)"),
-        ["script argument 2 (\"two words\") is not used"]
-    );
+    assert_eq!(used("probe begin { x = $1 } %( 1 == 2 %? global a = @2 %)"), ["unused command line option $2/@2"]);
 }
 
 #[test]

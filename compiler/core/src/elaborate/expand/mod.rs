@@ -103,7 +103,7 @@ impl<'a> Expansion<'_, 'a> {
         let quiet = point.optional || point.sufficient;
         let aliases = matching_aliases(self.names, components);
         // Of the points that a wildcard matches, some may be absent on this kernel.
-        let wild = components.iter().any(|component| component.argument.is_none() && glob::is_pattern(&component.name));
+        let wild = components.iter().any(|component| glob::is_pattern(&component.name));
         let families = if wild { probe::matching(components) } else { Vec::new() };
         if aliases.is_empty() && families.is_empty() {
             return self.resolve_point(components, point.span, quiet, wrapping, found);

@@ -15,6 +15,7 @@ use crate::probe::{Location, TypedLocation, registers};
 use crate::program::{BinaryOp, Expr, LongExpr, LongKind, Print, PrintPiece, SavedId, StringExpr, StringKind};
 use spile_debuginfo::{BaseEncoding, FoundMember, Member, Type as CType};
 use spile_source::Span;
+use spile_source::diagnostic::{Code, Diagnostic};
 use spile_syntax::ast;
 
 /// Whether the kernel memory that a value is read from can be read, as an expression that does not fail; None: it is only
@@ -114,13 +115,16 @@ fn where_readable(text: StringExpr, value: Option<LongExpr>) -> StringExpr {
 }
 
 impl Lowering<'_, '_> {
-    /// With `--skip-badvars` a missing variable is 0.
+    /// With `--skip-badvars` a missing variable is 0, with a warning.
     pub(super) fn lower_target(&mut self, unit: &Unit, expr: &ast::Expr) -> Lowered {
         let lowered = self.lower_present(unit, expr);
         let number = !matches!(&expr.kind, ast::ExprKind::Pretty(..))
             && !matches!(&expr.kind, ast::ExprKind::Target(name) if is_text(name));
         match lowered {
             Err(error) if self.env.options.skip_bad_variables && number && error.is_bad_variable() => {
+                const REPLACED: &str = "bad $context variable being substituted with literal 0";
+                let diagnostic = Diagnostic::warning(Code("W0108"), REPLACED).at(expr.span, "");
+                self.env.add(diagnostic.note(error.diagnostic().message));
                 Ok(LongExpr::constant(0, expr.span).into())
             }
             lowered => lowered,
