@@ -15,7 +15,7 @@ use super::scan::{NamedFunction, Text, is_nesting};
 use super::store::{Bytes, Die, Entry, EntryError, Origins, Store, Unit, die_at, flag, number};
 use crate::error::Error;
 use crate::facts::{Body, Function, FunctionId, FunctionPattern, InlinedInstance, path_fits};
-use crate::object::demangle::{split_parameters, split_scope, takes};
+use crate::object::demangle::{split_parameters, split_scope, takes, without_outer_parameters};
 use crate::object::{Address, Symbol};
 use crate::stored;
 use spile_base::glob;
@@ -30,6 +30,8 @@ struct UnitInstances {
     inlined: Vec<(Die, Die)>,
     /// Functions that are not nested in another one, sorted.
     subprograms: Vec<Die>,
+    /// Those that are, each with the end of its entries in the section; sorted. None in C, but for nested functions of gcc's.
+    nested: Vec<(Die, Die)>,
     /// Functions and inlined instances with labels in them that have addresses; sorted.
     labelled: Vec<Die>,
 }
@@ -68,9 +70,22 @@ impl Instances {
         self.all.get_or_init(|| Ok(Vec::new())).as_ref().map_err(Clone::clone)
     }
 
-    /// The outermost functions of a unit.
-    pub fn subprograms(&self, store: &Store, slot: usize) -> Result<&[Die], EntryError> {
-        Ok(&self.unit(store, slot)?.subprograms)
+    /// The functions of a unit: outermost ones, then those in them.
+    pub fn subprograms(&self, store: &Store, slot: usize) -> Result<impl Iterator<Item = Die>, EntryError> {
+        let unit = self.unit(store, slot)?;
+        Ok(unit.subprograms.iter().copied().chain(unit.nested.iter().map(|(die, _)| *die)))
+    }
+
+    /// The innermost function of a unit that an entry is in.
+    pub fn subprogram_around(&self, store: &Store, inner: Die) -> Result<Option<Die>, EntryError> {
+        let unit = self.unit(store, store.slot_of(inner)?)?;
+        let before = unit.nested.partition_point(|(die, _)| *die < inner);
+        let nested = unit.nested.iter().take(before).rev().find(|(_, end)| inner < *end);
+        if let Some((die, _)) = nested {
+            return Ok(Some(*die));
+        }
+        let before = unit.subprograms.partition_point(|die| *die < inner);
+        Ok(before.checked_sub(1).and_then(|at| unit.subprograms.get(at)).copied())
     }
 
     /// Whether there is a label in the code of a function's copy or inlined instance: most have none.
@@ -83,6 +98,8 @@ impl Dwarf {
     /// Functions that match, sorted by name and then by unit. A name may be qualified, or be the end of a qualified one, and may
     /// have the types of the parameters behind it: `Class::method(int)`.
     pub(super) fn functions_like(&self, pattern: &FunctionPattern) -> Result<Vec<FunctionId>, Error> {
+        let name = without_outer_parameters(&pattern.name).into_owned();
+        let pattern = &FunctionPattern { name, file: pattern.file.clone() };
         let found = self.functions_named_like(pattern)?;
         let (_, Some(parameters)) = split_parameters(&pattern.name) else { return Ok(found) };
         let taking = |id: &FunctionId| -> Result<bool, EntryError> {
@@ -195,8 +212,12 @@ impl Dwarf {
             entry.attr_value(gimli::DW_AT_name).and_then(|value| self.store.string(unit, value))
         });
         let name = text.map(|text| String::from_utf8_lossy(text).into_owned()).unwrap_or_default();
-        let file = chain.iter().find_map(|(_, unit, entry)| decl_file(&self.store, unit, entry)).unwrap_or_default();
-        let line = chain.iter().find_map(|(_, _, entry)| number(entry, gimli::DW_AT_decl_line)).unwrap_or(0);
+        let mut file =
+            chain.iter().find_map(|(_, unit, entry)| decl_file(&self.store, unit, entry)).unwrap_or_default();
+        let mut line = chain.iter().find_map(|(_, _, entry)| number(entry, gimli::DW_AT_decl_line)).unwrap_or(0);
+        if file.is_empty() && name.starts_with("operator()") {
+            (file, line) = self.place_of_lambda(id)?;
+        }
         let external = chain.iter().any(|(_, _, entry)| flag(entry, gimli::DW_AT_external));
         let mut return_type = None;
         for (_, unit, entry) in &chain {
@@ -219,6 +240,25 @@ impl Dwarf {
         Ok(Function { name, file, line: line as u32, external, return_type, bodies, inlined })
     }
 
+    /// File and line of the type of a lambda, of whose function gcc does not say where it is.
+    fn place_of_lambda(&self, id: FunctionId) -> Result<(String, u64), EntryError> {
+        let nowhere = (String::new(), 0);
+        let (unit, children) = self.children(id.die())?;
+        let closure = children.iter().find(|entry| entry.tag() == gimli::DW_TAG_formal_parameter);
+        let Some(closure) = closure.filter(|entry| flag(entry, gimli::DW_AT_artificial)) else { return Ok(nowhere) };
+        let mut at = self.store.reference_attr(unit, closure, gimli::DW_AT_type)?;
+        // A constant pointer to a constant object.
+        for _ in 0..4 {
+            let Some(die) = at else { break };
+            let (unit, entry) = self.store.entry(die)?;
+            if let Some(file) = decl_file(&self.store, unit, &entry) {
+                return Ok((file, number(&entry, gimli::DW_AT_decl_line).unwrap_or(0)));
+            }
+            at = self.store.reference_attr(unit, &entry, gimli::DW_AT_type)?;
+        }
+        Ok(nowhere)
+    }
+
     /// The entries that may have the function's out-of-line code: its own, and those whose origin it is.
     pub(super) fn copies(&self, id: FunctionId) -> Result<Vec<Die>, EntryError> {
         let index = self.try_index()?;
@@ -235,15 +275,15 @@ impl Dwarf {
                 continue;
             }
             for die in self.instances.subprograms(&self.store, slot)? {
-                let (unit, entry) = self.store.entry(*die)?;
+                let (unit, entry) = self.store.entry(die)?;
                 if self.code_ranges(unit, &entry)?.iter().any(|range| range.contains(&at)) {
                     let origin = self.store.reference_attr(unit, &entry, gimli::DW_AT_abstract_origin)?;
                     let named = self
                         .store
-                        .origins(*die)?
+                        .origins(die)?
                         .iter()
                         .any(|(.., entry)| entry.attr_value(gimli::DW_AT_name).is_some());
-                    return Ok(named.then(|| FunctionId::of(origin.unwrap_or(*die))));
+                    return Ok(named.then(|| FunctionId::of(origin.unwrap_or(die))));
                 }
             }
         }
@@ -389,7 +429,9 @@ fn scan_instances(store: &Store, slot: usize) -> Result<UnitInstances, EntryErro
     let mut base = 0;
     // Of the subprogram that the entries are in, if they are in one.
     let mut around: Option<isize> = None;
-    // The functions that the entry is in, the innermost last.
+    // The functions in that one that the entry is in, the innermost last.
+    let mut open: Vec<(isize, Die)> = Vec::new();
+    // The functions and inlined instances that the entry is in, the innermost last.
     let mut inside: Vec<Within> = Vec::new();
     while !raw.is_empty() {
         let (depth, die) = (raw.next_depth() + base, Die(slot.start.saturating_add(raw.next_offset().0 as u32)));
@@ -406,9 +448,23 @@ fn scan_instances(store: &Store, slot: usize) -> Result<UnitInstances, EntryErro
             }
             continue;
         }
-        if tag == gimli::DW_TAG_subprogram && around.is_none_or(|outer| depth <= outer) {
-            found.subprograms.push(die);
-            around = Some(depth);
+        if !open.is_empty() {
+            while let Some((_, nested)) = open.pop_if(|(outer, _)| depth <= *outer) {
+                found.nested.push((nested, die));
+            }
+        }
+        // In C only functions have functions in them.
+        if (!is_c || tag == gimli::DW_TAG_subprogram) && around.is_some_and(|outer| depth <= outer) {
+            around = None;
+        }
+        if tag == gimli::DW_TAG_subprogram {
+            match around {
+                None => {
+                    found.subprograms.push(die);
+                    around = Some(depth);
+                }
+                Some(_) => open.push((depth, die)),
+            }
         }
         let placed = || abbreviation.attributes().iter().any(|spec| spec.name() == gimli::DW_AT_low_pc);
         if tag == gimli::DW_TAG_label && placed() {
@@ -439,6 +495,8 @@ fn scan_instances(store: &Store, slot: usize) -> Result<UnitInstances, EntryErro
         }
         inside.push(Within { depth, die, function: origin.unwrap_or(die), labelled: false });
     }
+    found.nested.extend(open.into_iter().map(|(_, nested)| (nested, Die(slot.end))));
+    found.nested.sort_unstable();
     found.inlined.sort_unstable();
     found.labelled.sort_unstable();
     Ok(found)

@@ -3,7 +3,8 @@
 //! Names of an object's functions, types and variables, from the top-level entries of all units.
 //!
 //! One pass, in parallel over the units, that skips everything nested (`DW_AT_sibling`), except that in languages with
-//! namespaces those and types are searched too. Strings are not copied.
+//! namespaces those and types are searched too, and in programs functions for those in them: lambdas, functions of local
+//! classes, gcc's nested functions. Strings are not copied.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -14,7 +15,7 @@ use rayon::prelude::*;
 use super::entry::{Entries, skip_children};
 use super::store::{Bytes, Die, EntryError, Slot, Store, Unit, die_at, flag};
 use crate::facts::TypeTag;
-use crate::object::demangle::fits;
+use crate::object::demangle::{demangled, fits, split_scope, without_outer_parameters};
 use spile_base::glob;
 
 /// A name in a section, without its NUL.
@@ -32,7 +33,7 @@ pub(super) struct NamedFunction<'n> {
     pub file: u32,
     /// DW_AT_external.
     pub external: bool,
-    /// Namespaces and types around it: `ns::Class`; empty while [`Names`] are collected, which have them by entry.
+    /// Namespaces, types and functions around it: `ns::Class`; empty while [`Names`] are collected, which have them by entry.
     pub scope: &'n [u8],
 }
 
@@ -155,8 +156,16 @@ struct Reading<'s> {
     index: usize,
     /// Its language has namespaces or methods.
     nests: bool,
+    /// Its functions may have others in them.
+    nests_functions: bool,
+    /// How many of the scopes are around the outermost function that is being read, if one is.
+    around_function: Option<usize>,
+    /// Lambdas seen in each scope.
+    lambdas: HashMap<Arc<str>, usize>,
     /// Those that are being read, innermost last, each with those around it.
     scopes: Vec<Arc<str>>,
+    /// DW_AT_decl_file of each of them.
+    files: Vec<u32>,
     /// Scopes of declarations, which definitions refer to.
     declared: HashMap<Die, Arc<str>>,
     /// Definitions before what declares them, as clang writes variables, or in another unit: (definition, declaration).
@@ -194,14 +203,28 @@ fn scan(store: &Store, index: usize, partial: &mut Partial) -> Result<HashMap<Di
     };
     // Of units that others share dwz does not always write the language.
     let mut nests = root.tag() == gimli::DW_TAG_partial_unit;
+    let mut nests_functions = store.is_program;
     for spec in root.attributes() {
         let value = raw.read_attribute(*spec).map_err(failed)?.value();
         if let AttributeValue::Language(language) = value {
             nests = is_nesting(language);
+            // Rust's compiler writes namespaces in place of functions that have others in them; Go's numbers those.
+            nests_functions &= !matches!(language, gimli::DW_LANG_Rust | gimli::DW_LANG_Go);
         }
     }
-    let mut reading =
-        Reading { store, slot, index, nests, scopes: Vec::new(), declared: HashMap::new(), early: Vec::new() };
+    let mut reading = Reading {
+        store,
+        slot,
+        index,
+        nests,
+        nests_functions,
+        around_function: None,
+        lambdas: HashMap::new(),
+        scopes: Vec::new(),
+        files: Vec::new(),
+        declared: HashMap::new(),
+        early: Vec::new(),
+    };
     // A unit shared by several others: functions from it may be inlined anywhere.
     partial.crosses_units |= root.tag() == gimli::DW_TAG_partial_unit;
     if !root.has_children() {
@@ -211,20 +234,23 @@ fn scan(store: &Store, index: usize, partial: &mut Partial) -> Result<HashMap<Di
     while !raw.is_empty() {
         let offset = raw.next_offset();
         let Some(abbreviation) = raw.read_abbreviation().map_err(failed)? else {
-            match reading.scopes.pop() {
-                Some(_) => continue,
-                None => break,
+            match reading.leave() {
+                true => continue,
+                false => break,
             }
         };
         let tag = abbreviation.tag();
         let enters = abbreviation.has_children() && reading.enters(tag);
-        let wanted = is_wanted(tag) || enters || reading.nests && tag == gimli::DW_TAG_member;
+        let is_named = reading.is_wanted(tag);
+        let wanted = is_named || enters && tag != gimli::DW_TAG_lexical_block;
         let seen = read_attributes(&mut raw, abbreviation, wanted).map_err(failed)?;
-        if wanted {
+        if is_named {
             reading.add(tag, offset, &seen, partial)?;
         }
+        // What is declared has only parameters in it.
+        let enters = enters && !(seen.declaration && tag == gimli::DW_TAG_subprogram);
         if enters {
-            reading.enter(&seen)?;
+            reading.enter(tag, offset, &seen)?;
         } else if abbreviation.has_children() {
             match seen.sibling {
                 // Only forward: a backward reference would never end.
@@ -253,11 +279,15 @@ pub(super) fn is_nesting(language: gimli::DwLang) -> bool {
     ) && language != gimli::DW_LANG_Mips_Assembler
 }
 
+/// How the name of a lambda begins, where debug information does not say what linkers call it: `{lambda#2}` is the second one
+/// of its function.
+const LAMBDA: &str = "{lambda#";
+
 /// What a scope without a name is called.
 pub(super) const UNNAMED: &str = "(anonymous namespace)";
 
 /// The scope of that name in another one, which may be none.
-fn within(around: &str, name: Option<Text>) -> String {
+fn within(around: &str, name: Option<&[u8]>) -> String {
     let name = name.map_or(UNNAMED.into(), String::from_utf8_lossy);
     match around {
         "" => name.into_owned(),
@@ -369,14 +399,86 @@ impl EntryAttributes {
 impl Reading<'_> {
     /// Whether the children of such an entry are read.
     fn enters(&self, tag: DwTag) -> bool {
-        self.nests && has_names(tag) && self.scopes.len() < MOST_SCOPES
+        if !self.nests && !self.nests_functions {
+            return false;
+        }
+        let within = match tag {
+            gimli::DW_TAG_subprogram => self.nests_functions,
+            gimli::DW_TAG_lexical_block => self.around_function.is_some(),
+            _ => self.nests && has_names(tag),
+        };
+        within && self.scopes.len() < MOST_SCOPES
     }
 
-    fn enter(&mut self, seen: &EntryAttributes) -> Result<(), EntryError> {
-        let name = text(self.store, self.index, seen)?;
-        let around = self.scopes.last().map_or("", |around| around);
-        self.scopes.push(within(around, name).into());
+    /// Whether such an entry is added. Types and variables in functions are not.
+    fn is_wanted(&self, tag: DwTag) -> bool {
+        match self.around_function {
+            Some(_) => tag == gimli::DW_TAG_subprogram,
+            None => is_wanted(tag) || self.nests && tag == gimli::DW_TAG_member,
+        }
+    }
+
+    fn enter(&mut self, tag: DwTag, offset: UnitOffset, seen: &EntryAttributes) -> Result<(), EntryError> {
+        let around = self.scopes.last().cloned().unwrap_or_else(|| "".into());
+        let scope = match tag {
+            gimli::DW_TAG_lexical_block => around,
+            gimli::DW_TAG_subprogram => {
+                self.around_function.get_or_insert(self.scopes.len());
+                self.scope_of_function(offset, seen, around)?
+            }
+            _ => match text(self.store, self.index, seen)? {
+                None if tag != gimli::DW_TAG_namespace && self.is_lambda(offset)? => {
+                    let number = self.lambdas.entry(around.clone()).or_insert(0);
+                    *number += 1;
+                    within(&around, Some(format!("{LAMBDA}{number}}}").as_bytes())).into()
+                }
+                name => within(&around, name).into(),
+            },
+        };
+        self.scopes.push(scope);
+        self.files.push(seen.file);
         Ok(())
+    }
+
+    /// Whether a type without a name is that of a lambda: it can be called.
+    fn is_lambda(&self, offset: UnitOffset) -> Result<bool, EntryError> {
+        let (unit, entry) = self.store.entry(Die(self.slot.start.saturating_add(offset.0 as u32)))?;
+        let mut found = false;
+        entry.each_child(unit, |child| -> Result<(), EntryError> {
+            if child.tag() == gimli::DW_TAG_subprogram {
+                let name = child.attr_value(gimli::DW_AT_name).and_then(|value| self.store.string(unit, value));
+                found |= name.is_some_and(|name| name.starts_with(b"operator()"));
+            }
+            Ok(())
+        })?;
+        Ok(found)
+    }
+
+    /// The scope of what is in a function.
+    fn scope_of_function(
+        &self,
+        offset: UnitOffset,
+        seen: &EntryAttributes,
+        around: Arc<str>,
+    ) -> Result<Arc<str>, EntryError> {
+        let start = Die(self.slot.start);
+        // What is in a copy has origins of its own.
+        if seen.origin.is_some() {
+            return Ok(around);
+        }
+        let declaration = seen.specification.and_then(|at| self.store.target(start, at));
+        let around = declaration.and_then(|(die, _)| self.declared.get(&die).cloned()).unwrap_or(around);
+        let die = Die(start.0.saturating_add(offset.0 as u32));
+        let name = self.named(die, seen)?.map(|named| named.name);
+        Ok(name.map_or(around.clone(), |name| within(&around, Some(name)).into()))
+    }
+
+    /// Ends the innermost scope; there may be none.
+    fn leave(&mut self) -> bool {
+        let left = self.scopes.pop().is_some();
+        self.files.pop();
+        self.around_function = self.around_function.filter(|around| *around < self.scopes.len());
+        left
     }
 
     /// The scope of an entry that is read: its own, or that of the one that declares it.
@@ -400,7 +502,10 @@ impl Reading<'_> {
         partial: &mut Partial,
     ) -> Result<(), EntryError> {
         let die = Die(self.slot.start.saturating_add(offset.0 as u32));
-        let scope = if self.nests { self.scope_of(tag, die, seen) } else { None };
+        let scope = match self.nests || self.around_function.is_some() {
+            true => self.scope_of(tag, die, seen),
+            false => None,
+        };
         if let Some(scope) = &scope
             && (seen.declaration || tag == gimli::DW_TAG_member || tag == gimli::DW_TAG_variable && !seen.located)
         {
@@ -418,7 +523,15 @@ impl Reading<'_> {
         if seen.declaration || tag == gimli::DW_TAG_variable && !seen.located {
             return Ok(());
         }
-        let Some(Named { name, file, external }) = self.named(die, seen)? else { return Ok(()) };
+        let Some(Named { name, mut file, external }) = self.named(die, seen)? else { return Ok(()) };
+        let scope = match scope {
+            Some(scope) if scope.contains(LAMBDA) => {
+                // gcc says where the lambda's type is, and not where its function is.
+                file = if file == 0 { self.files.last().copied().unwrap_or(0) } else { file };
+                Some(self.linked_scope(die)?.unwrap_or(scope))
+            }
+            scope => scope,
+        };
         partial.scopes.extend(scope.iter().map(|scope| (die, scope.clone())));
         match type_tag(tag) {
             Some(tag) => {
@@ -430,6 +543,18 @@ impl Reading<'_> {
             None => partial.variables.push((name, die)),
         }
         Ok(())
+    }
+
+    /// The scope of a lambda's function as linkers know it: they number those of one function with the same parameters.
+    fn linked_scope(&self, die: Die) -> Result<Option<Arc<str>>, EntryError> {
+        let chain = self.store.origins(die)?;
+        let linked = chain.iter().find_map(|(_, unit, entry)| {
+            let linked = entry.attr_value(gimli::DW_AT_linkage_name);
+            self.store.string(unit, linked.or_else(|| entry.attr_value(gimli::DW_AT_MIPS_linkage_name))?)
+        });
+        let whole = linked.and_then(|linked| demangled(std::str::from_utf8(linked).ok()?));
+        let plain = whole.as_deref().map(without_outer_parameters);
+        Ok(plain.and_then(|plain| split_scope(&plain).map(|(scope, _)| scope.into())))
     }
 
     /// Name and file of an entry; they may be those of the one that declares it.

@@ -150,11 +150,9 @@ impl Dwarf {
         Ok(())
     }
 
-    /// The top-level function that an entry is nested in.
+    /// The innermost function that an entry is in.
     pub(super) fn subprogram_around(&self, inner: Die) -> Result<Option<Die>, EntryError> {
-        let subprograms = self.instances.subprograms(&self.store, self.store.slot_of(inner)?)?;
-        let before = subprograms.partition_point(|die| *die < inner);
-        Ok(before.checked_sub(1).and_then(|at| subprograms.get(at)).copied())
+        self.instances.subprogram_around(&self.store, inner)
     }
 
     /// Formal parameters and variables directly in a scope, with the entries that describe them, each entry's own

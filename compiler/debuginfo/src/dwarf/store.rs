@@ -92,6 +92,8 @@ pub(super) struct Store {
     pub eh_frame_start: Option<u64>,
     /// What the object was compiled for.
     pub machine: Machine,
+    /// It is of a program or library, not of a kernel.
+    pub is_program: bool,
     /// The units, sorted by their start.
     pub slots: Vec<Slot>,
     /// Where each of them begins: searched for every entry that is read, while a slot is large.
@@ -183,6 +185,7 @@ impl Store {
             eh_frame,
             eh_frame_start,
             machine,
+            is_program: !elf.is_of_kernel(),
             slots: Vec::new(),
             starts: Arc::default(),
             shared,
@@ -223,6 +226,7 @@ impl Store {
             eh_frame: self.eh_frame,
             eh_frame_start: self.eh_frame_start,
             machine: self.machine,
+            is_program: self.is_program,
             slots: self.slots.iter().map(|slot| Slot::at(slot.start, slot.end)).collect(),
             starts: self.starts.clone(),
             abbreviations: Mutex::default(),

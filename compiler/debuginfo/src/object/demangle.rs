@@ -2,6 +2,7 @@
 
 //! Names of C++ and Rust functions as the source has them, from those in symbol tables.
 
+use std::borrow::Cow;
 use std::fmt::Write as _;
 
 use cpp_demangle::{DemangleOptions, Symbol};
@@ -96,6 +97,48 @@ pub(crate) fn scope_fits(wanted: &str, scope: &str) -> bool {
     fits(wanted, scope)
 }
 
+/// A pattern without the types of the parameters of functions around the last one, as linkers' names have them:
+/// `run(int)::Local::twice(int) const`.
+pub(crate) fn without_outer_parameters(pattern: &str) -> Cow<'_, str> {
+    if !pattern.contains(")::") && !pattern.contains(") const") {
+        return pattern.into();
+    }
+    let pattern = pattern.strip_suffix(" const").unwrap_or(pattern);
+    let (mut plain, mut rest) = (String::new(), pattern);
+    let mut depth = 0usize;
+    while let Some(next) = rest.chars().next() {
+        let inner = rest.strip_prefix('(').filter(|inner| depth == 0 && !inner.starts_with("anonymous namespace"));
+        let is_name = plain.ends_with("operator");
+        let behind = inner.filter(|_| !is_name).and_then(|inner| inner.get(closing(inner)?..));
+        let behind = behind.map(|behind| behind.strip_prefix(" const").unwrap_or(behind));
+        if let Some(behind) = behind.filter(|behind| behind.starts_with("::")) {
+            rest = behind;
+            continue;
+        }
+        match next {
+            '(' | '<' | '{' => depth += 1,
+            ')' | '>' | '}' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        plain.push(next);
+        rest = rest.get(next.len_utf8()..).unwrap_or_default();
+    }
+    plain.into()
+}
+
+/// Where the text behind the parenthesis begins that closes the one before it.
+fn closing(inner: &str) -> Option<usize> {
+    let mut depth = 1usize;
+    inner.char_indices().find_map(|(at, character)| {
+        match character {
+            '(' => depth += 1,
+            ')' => depth -= 1,
+            _ => {}
+        }
+        (depth == 0).then_some(at + 1)
+    })
+}
+
 /// A pattern without the types of parameters after it, and these.
 pub(crate) fn split_parameters(pattern: &str) -> (&str, Option<&str>) {
     let split = pattern.strip_suffix(')').and_then(|inner| inner.rsplit_once('('));
@@ -113,7 +156,12 @@ pub(crate) fn takes(parameters: &str, mangled: &str) -> bool {
     };
     let options = || DemangleOptions::new().no_return_type();
     let Some((whole, name)) = spelled(options()).zip(spelled(options().no_params())) else { return false };
-    let list = whole.strip_prefix(&name).and_then(|rest| rest.strip_prefix('('));
+    // Of a function that objects can be constant for, or that only is for temporary ones.
+    let mut name = name.as_str();
+    while let Some(rest) = [" const", " volatile", " &", " &&"].iter().find_map(|end| name.strip_suffix(end)) {
+        name = rest;
+    }
+    let list = whole.strip_prefix(name).and_then(|rest| rest.strip_prefix('('));
     let list = list.and_then(|list| list.rsplit_once(')')).map(|(list, _)| list);
     list.is_some_and(|list| canonical(list) == canonical(parameters))
 }
@@ -163,7 +211,26 @@ mod tests {
         assert!(scope_fits("Class", "ns::Class") && !scope_fits("", "ns") && !scope_fits("lass", "ns::Class"));
         assert_eq!(split_parameters("ns::f(int, char*)"), ("ns::f", Some("int, char*")));
         assert_eq!(split_parameters("operator()"), ("operator()", None));
+        for (written, plain) in [
+            ("ns::run(int)::Local::twice(int)", "ns::run::Local::twice(int)"),
+            ("main::{lambda(int)#1}::operator()(int) const", "main::{lambda(int)#1}::operator()(int)"),
+            (
+                "f(g(int))::{lambda()#1}::operator()() const::{lambda()#2}::operator()",
+                "f::{lambda()#1}::operator()::{lambda()#2}::operator()",
+            ),
+            ("(anonymous namespace)::f", "(anonymous namespace)::f"),
+            ("operator()", "operator()"),
+        ] {
+            assert_eq!(without_outer_parameters(written), plain);
+        }
+        for (linked, plain) in [
+            ("_ZZN2ns5Outer3runEiENKUliE0_clEi", "ns::Outer::run::{lambda(int)#2}::operator()"),
+            ("_ZZZ4mainENKUliE_clEiENKUliE_clEi", "main::{lambda(int)#1}::operator()::{lambda(int)#1}::operator()"),
+        ] {
+            assert_eq!(without_outer_parameters(&demangled(linked).expect("is mangled")), plain);
+        }
         assert!(takes("int", "_ZN3geo4overEi") && takes("const char *", "_ZN3geo4overEPKc"));
         assert!(!takes("long", "_ZN3geo4overEi") && takes("", "_ZN3geo4noneEv"));
+        assert!(takes("int", "_ZNK4Cart4mostEi") && takes("int", "_ZZN2ns5Outer3runEiENKUliE0_clEi"));
     }
 }

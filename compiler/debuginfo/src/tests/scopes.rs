@@ -185,3 +185,105 @@ fn variables_of_link_time_optimisation() {
     let found = debug.global("a::x", None).expect("an index").expect("is there");
     assert_eq!(found.location, Location::Memory(vec![Op::Address(at("_ZN1a1xE"))]));
 }
+
+const NESTED: &str = "
+    volatile int seed = 3;
+    template <typename F> __attribute__((noinline)) int apply(F f, int n) { return f(n) + f(n + 1); }
+    namespace ns { struct Outer { int base = 4;
+        __attribute__((noinline)) int run(int by)
+        {
+            struct Local { int kept; __attribute__((noinline)) int twice(int a) { asm volatile(\"\" : \"+r\"(a)); return kept * 2 + a; } };
+            Local local = { by };
+            { auto add = [this, by](int x) __attribute__((noinline)) { asm volatile(\"\" : \"+r\"(x)); return base + by + x; };
+              auto inner = [&local](int y) __attribute__((always_inline)) { int z = seed * y; return local.kept + z; };
+              return add(seed) + local.twice(seed) + apply(inner, 2); }
+        } }; }
+    auto outside = [](long q) __attribute__((noinline)) { return q * seed; };
+    int main()
+    {
+        ns::Outer outer;
+        int total = outer.run(2) + outside(2);
+        auto first = [total](int x) __attribute__((noinline)) {
+            auto deep = [x](int w) __attribute__((noinline)) { asm volatile(\"\" : \"+r\"(w)); return x + w; };
+            return deep(total); };
+        auto second = [total](int x) __attribute__((noinline)) { asm volatile(\"\" : \"+r\"(x)); return total * x; };
+        return first(3) + second(4);
+    }";
+
+/// Lambdas, and functions of classes that a function has.
+#[test]
+fn functions_in_functions() {
+    for (compiler, options) in
+        [("g++", "-gdwarf-5"), ("g++", "-gdwarf-4"), ("clang++", "-gdwarf-5"), ("clang++", "-gdwarf-4")]
+    {
+        let directory = linked(compiler, &[options, "-fno-exceptions"], &[NESTED]);
+        let debug = open(&directory.path().join("program"));
+        let found = |name: &str| {
+            let pattern = FunctionPattern { name: name.into(), file: None };
+            debug.find_functions(&pattern).expect("an index")
+        };
+        assert_eq!(found("operator()").len(), 6, "{compiler} {options}");
+        assert_eq!(found("ns::Outer::run::*::operator()").len(), 2);
+        assert_eq!(found("Local::twice").len(), 1);
+        for name in ["ns::Outer::run::Local::twice", "ns::Outer::run(int)::Local::twice(int)"] {
+            assert_eq!(found(name), found("twice"), "{name}");
+        }
+        let add = found("ns::Outer::run(int)::{lambda(int)#1}::operator()(int) const");
+        assert_eq!(add, found("run::{lambda(int)#1}::operator()"));
+        let [add] = add[..] else { panic!("{compiler} {options}: {add:?}") };
+        let function = debug.function(add).expect("is whole");
+        assert_eq!((function.file.as_str(), function.line), ("0.cc", 9), "{compiler} {options}");
+        let in_file = FunctionPattern { name: "operator()".into(), file: Some("0.cc".into()) };
+        assert_eq!(debug.find_functions(&in_file).expect("an index").len(), 6, "{compiler} {options}");
+        let entry = function.bodies[0].entry;
+        let closure = if compiler == "g++" { "__closure" } else { "this" };
+        let this = debug.variable(add, entry, closure).expect("is whole").expect("is there");
+        let Type::Pointer(Some(of)) = debug.resolve(this.type_id).expect("is whole").1 else { panic!() };
+        let kept = if compiler == "g++" { "__by" } else { "by" };
+        assert_eq!(debug.member(of, kept).expect("is captured").offset, 8);
+        if compiler == "g++" {
+            // What it captures is a variable of the lambda, too.
+            assert!(debug.variable(add, entry, "by").expect("is whole").is_ok());
+        }
+        let [inlined] = found("run::{lambda(int)#2}::operator()")[..] else { panic!("{compiler} {options}") };
+        let copies = debug.function(inlined).expect("is whole").inlined;
+        assert!(!copies.is_empty(), "{compiler} {options}");
+        for copy in copies {
+            assert!(debug.variable(inlined, copy.address, "y").expect("is whole").is_ok());
+        }
+        // Linkers' names are not in gcc's debug information of what no other unit can name.
+        let of_main = match compiler {
+            "g++" => ["main::{lambda#1}::operator()", "main::{lambda#2}::operator()"],
+            _ => ["main::$_1::operator()", "main::$_2::operator()"],
+        };
+        for name in of_main {
+            assert_eq!(found(name).len(), 1, "{compiler} {options}: {name}");
+        }
+        assert_eq!(found("main::*::*::*::operator()").len(), 1, "{compiler} {options}");
+        // No type or variable of a function is found without it.
+        assert!(debug.find_type("Local").expect("an index").is_none());
+        assert!(debug.global("total", None).expect("an index").is_err());
+    }
+}
+
+/// Functions that gcc's C can have in functions.
+#[test]
+fn nested_functions_of_c() {
+    let text = "volatile int seed;
+        __attribute__((noinline)) int outer(int by)
+        {
+            int kept = by * 2;
+            __attribute__((noinline)) int inner(int x) { asm volatile(\"\" : \"+r\"(x)); return kept + x; }
+            { __attribute__((noinline)) int plain(int p) { asm volatile(\"\" : \"+r\"(p)); return p * 3; }
+              return inner(seed) + inner(3) + plain(by); }
+        }
+        int main(int c, char **v) { return outer(c); }";
+    let directory = linked("gcc", &["-x", "c"], &[text]);
+    let debug = open(&directory.path().join("program"));
+    for (name, parameter) in [("inner", "x"), ("plain", "p"), ("outer::inner", "x"), ("outer", "by")] {
+        let id = only(&debug, name);
+        let body = &debug.function(id).expect("is whole").bodies[0];
+        assert!(debug.variable(id, body.entry, parameter).expect("is whole").is_ok(), "{name}");
+        assert_eq!(debug.function_at(body.entry).expect("is whole"), Some(id), "{name}");
+    }
+}
