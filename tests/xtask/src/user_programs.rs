@@ -51,8 +51,8 @@ const SHAPES: [(&str, &str); 2] = [("shapes", "-O2"), ("shapes_O0", "-O0")];
 const NAMES: &str = "names";
 const NAMES_TEXTS: [&str; 3] = ["names.cc", "names_gadget.cc", "names_widget.cc"];
 
-/// One that takes calls away from their returns, one whose memory is not there.
-const PLAIN: [&str; 2] = ["abuse", "absent"];
+/// One that takes calls away from their returns, one whose memory is not there, one whose functions are called on several paths.
+const PLAIN: [&str; 3] = ["abuse", "absent", "chain"];
 
 /// What the bench probes.
 pub const HITS: &str = "hits";
@@ -100,10 +100,11 @@ pub fn build(root: &Path) -> Result<PathBuf> {
     let source = root.join("tests/fixtures/user");
     let hits = root.join("tests/fixtures/hits/hits.c");
     let narrow = ["narrow.c", "narrow_stacks.c", "narrow_library.c", "narrow_linked.c"];
-    let texts = ["user.c", "library.c", "abuse.c", "absent.c", "shapes.cc", "bank.rs", "ledger.rs", "names.h"]
-        .into_iter()
-        .chain(NAMES_TEXTS)
-        .chain(narrow);
+    let texts =
+        ["user.c", "library.c", "abuse.c", "absent.c", "chain.c", "shapes.cc", "bank.rs", "ledger.rs", "names.h"]
+            .into_iter()
+            .chain(NAMES_TEXTS)
+            .chain(narrow);
     let texts = texts.map(|name| fs::read(source.join(name)));
     let mut parts =
         texts.chain([fs::read(&hits)]).collect::<Result<Vec<_>, _>>().context("reading tests/fixtures/user")?;

@@ -201,23 +201,29 @@ const TRAMPOLINES: [&str; 4] =
     ["kretprobe_trampoline", "__kretprobe_trampoline", "arch_rethook_trampoline", "return_to_handler"];
 
 /// Whether each of the stack's frames, innermost first, returns to one of its given places. `at`: the address of the
-/// innermost return address; the others are found by the kernel's unwinder, as is a hooked one. None: a place cannot be
-/// expressed at run time.
+/// innermost return address; the others are found by the kernel's unwinder, as is a hooked one, and those of a program by the
+/// tables that it has for that. None: a place cannot be expressed at run time.
 pub(super) fn called_from(at: &[Op], frames: &[std::rc::Rc<Vec<Address>>], object: &Object) -> Option<LongExpr> {
-    // Nobody unwinds the stack of a program here.
-    if object.is_program() && frames.len() > 1 {
-        return None;
-    }
     let address = evaluate(at, object).ok()?;
-    let word = read(address, 8, object);
-    let unwind = builtin::find("__stack_at", 1)?;
+    let word = read(address, object.word(), object);
+    let unwind = builtin::find(if object.is_program() { "__user_stack_at" } else { "__stack_at" }, 1)?;
     let mut whole: Option<LongExpr> = None;
     for (frame, places) in (1i64..).zip(frames) {
         let places: Option<Vec<LongExpr>> = places.iter().map(|place| code(*place, object)).collect();
-        if object.is_program() {
-            return one_of(&word, places?);
-        }
         let unwound = expr(LongKind::Builtin(unwind, vec![long(frame).into()]));
+        if object.is_program() {
+            let fits = match (frame, frames.len()) {
+                (1, 1) => one_of(&word, places?)?,
+                // A probe of the function's return has replaced the address by that of a trampoline, which the unwinder sees through.
+                (1, _) => binary(BinaryOp::Or, one_of(&word, places.clone()?)?, one_of(&unwound, places?)?),
+                _ => one_of(&unwound, places?)?,
+            };
+            whole = Some(match whole {
+                Some(before) => binary(BinaryOp::And, before, fits),
+                None => fits,
+            });
+            continue;
+        }
         let mut fits = one_of(&unwound, places.clone()?)?;
         if frame == 1 {
             let hooks = TRAMPOLINES.iter().filter_map(|name| object.symbol_address(name));
