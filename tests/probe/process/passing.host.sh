@@ -25,10 +25,18 @@
 # stdout: ^c\+\+ text: \$n %rsi$
 # stdout: ^c\+\+ Left::Left: \$a %rsi \$c %rdx$
 # stdout: ^clang made: \$a %rsi \$return->v \[%rax\]$
+# stdout: ^clang fixed: \$a %rsi \$return->v \[%rax\]$
 # stdout: ^clang moved: \$a %rdi \$return->v %rax$
+# stdout: ^clang plain: \$a %rdi \$return->v %rax$
+# stdout: ^clang unique: \$a %rsi$
+# stdout: ^clang both: \$a %rdi \$return->second bits 32-63 of %rax$
 # stdout: ^clang second: \$n->v \[%rdi\] \$b %rsi$
+# stdout: ^clang holds: \$h->n->v \[%rdi\] \$b %rsi$
+# stdout: ^clang virtuals: \$w->v \[%rdi\+8\] \$b %rsi$
 # stdout: ^clang only: \$n->v \[%rdi\]$
+# stdout: ^clang tagged: \$d computed$
 # stdout: ^clang text: \$n %rsi$
+# stdout: ^clang Left::Left: \$a %rsi \$c %rdx$
 # stdout: ^rust pair: \$n %rdi \$return->__1 %rdx$
 # stdout: ^rust taking: \$u->b %rsi \$n %rdx$
 # stdout: ^rust bigs: \$c %rsi$
