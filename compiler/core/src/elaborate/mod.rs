@@ -134,6 +134,9 @@ fn pass<'a>(
     if !env.failed() && !options.unoptimised {
         unneeded::warn(&mut env, &names, scripts);
     }
+    if !env.failed() {
+        unneeded::warn_of_names(&mut env, scripts);
+    }
     iteration::check(&program).into_iter().for_each(|error| env.report(error));
     (program, globals, env.into_problems())
 }

@@ -37,6 +37,11 @@ pub enum Unneeded {
         span: Span,
         before: Span,
     },
+    /// A name of an address in a program, used as a value.
+    Unnamed {
+        name: String,
+        span: Span,
+    },
     /// `span` of the first probe.
     NoProbes {
         span: Span,
@@ -80,6 +85,11 @@ impl Unneeded {
             )
             .at(*span, "")
             .also(*before, "this one has no `next`"),
+            Self::Unnamed { name, span } => {
+                Diagnostic::warning(Code("W0107"), format!("as a value `{name}()` has addresses, no names"))
+                    .at(*span, "this is no argument of a print")
+                    .note("only the loader knows the names: keep the address, and name it in a print")
+            }
             Self::NoProbes { span } => error("E0165", "no probes found".to_string())
                 .at(*span, "neither this probe nor any other has an effect")
                 .note("print something, or read a variable that it sets"),

@@ -13,14 +13,18 @@
 //! 4. [`warn`], at the end, and only for a script without errors: a warning about an unused variable next to an error
 //!    about the same line would mislead.
 //!
+//! [`warn_of_names`], at the end too, is about values that are not what their functions say.
+//!
 //! [`effect`] serves 2 and 4: does running this statement have an effect?
 
 mod access;
 mod effect;
 mod elide;
+mod names;
 mod prune;
 mod unused;
 
 pub(super) use elide::{Elided, elided, elided_of_function};
+pub(super) use names::warn_of_names;
 pub(super) use prune::needed;
 pub(super) use unused::warn;
