@@ -28,6 +28,12 @@
 # stdout: ^static .*other files cannot call it: it is static$
 # stdout: ^untold error\[E0122\]: `\$return` has no value at inner
 # stdout: ^untold   = without debug information nothing tells its type: returnval\(\) is the register
+# stdout: ^by symbol process\(".*/untold"\)\.function\("inner"\)$
+# stdout: ^by symbol process\(".*/untold"\)\.function\("inner"\)\.return$
+# stdout: ^by symbol process\(".*/untold"\)\.statement\(0x[0-9a-f]+\)$
+# stdout: ^by symbol .*nothing tells whether an instruction begins there
+# stdout: ^by symbol error\[E0401\]
+# stdout: ^by symbol process\(".*/untold"\)\.statement\(0x[0-9a-f]+\)\.absolute$
 # stdout: ^variable .* no symbol of a global variable of that name; did you mean all\?$
 # stdout: ^of a library .* it is a library: name the program that is to be watched$
 # stdout: ^of a 32-bit program process\("\./narrow"\)\.data\("counter"\)\.write$
@@ -178,6 +184,15 @@ gcc -g -O1 -o static static.c
 { list -l 'process("./static").function("own").exported' 2>&1 || true; } | sed 's/^/static /'
 gcc -O2 -o untold prog.c
 { "$SPILE" -r "$RELEASE" -p2 -e 'probe process("./untold").function("inner").return { println($return) }' 2>&1 || true; } | sed 's/^/untold /'
+# Addresses where only symbols tell what is there.
+untold=$((0x$(nm untold | awk '$3 == "inner" {print $1}')))
+by_symbol() { { list "$@" 2>&1 || true; } | sed 's/^/by symbol /'; }
+by_symbol -l "process(\"./untold\").function($untold)"
+by_symbol -l "process(\"./untold\").function($((untold + 1))).return"
+by_symbol -l "process(\"./untold\").statement($untold)"
+by_symbol -l "process(\"./untold\").statement($((untold + 1)))"
+by_symbol -l "process(\"./untold\").statement($((untold + 1))).absolute"
+by_symbol -g -l "process(\"./untold\").statement($((untold + 3))).absolute"
 { list -l 'process("./prog").data("al").write' 2>&1 || true; } | sed 's/^/variable /'
 { list -l 'process("libc.so.6").data("environ").write' 2>&1 || true; } | sed 's/^/of a library /'
 printf '.globl _start\n_start: hlt\n.data\n.globl counter\n.type counter, @object\n.size counter, 4\ncounter: .long 0\n' >narrow.s

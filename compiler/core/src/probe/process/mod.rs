@@ -50,6 +50,7 @@ macro_rules! in_code {
             ".statement(string).nearest" "the source line nearest to it that has code",
             ".statement(number)" "the statement at a link-time address",
             ".statement(number).nearest" "the last statement that begins at or before it",
+            ".statement(number).absolute" "the instruction at a link-time address, without debug information",
             ".plt" "every call of another file's function, by its import stub",
             ".plt.return" "the returns of those calls",
             ".plt(string)" "calls of a function of another file, by its import stub",
@@ -94,7 +95,21 @@ fn resolve_in(point: &Point, object: &Rc<Object>, resolver: &mut Resolver) -> Re
         return inside::resolve_in(point, object, resolver);
     }
     if let Some((number, component)) = point.number("statement").or(point.number("function")) {
-        return Ok(vec![address::resolve_in(point, number as u64, component, object, resolver)?]);
+        let number = number as u64;
+        let described = match point.has("absolute") {
+            true => {
+                Err(PointError::Guru { component, what: "a probe at an address that debug information does not name" })
+            }
+            false => address::resolve_in(point, number, component, object, resolver),
+        };
+        let tells = |code| object.debug().is_ok_and(|debug| debug.function_at(code).is_ok_and(|found| found.is_some()));
+        let site = match described {
+            Err(error) if point.has("absolute") || !object.code_address(number).is_some_and(tells) => {
+                symbol::at_address(point, number, component, object, resolver, error)
+            }
+            described => described,
+        };
+        return Ok(vec![site?]);
     }
     if let Some((text, component)) = point.string("statement") {
         let (pattern, lines) = lines::parse(&text).ok_or_else(|| function::no_place(&text, component))?;

@@ -11,6 +11,7 @@ use crate::probe::function::{FunctionContext, owner_of};
 use crate::probe::{Context, ContextError, Point, PointError, Resolver, Site, TypedLocation};
 use spile_debuginfo::target::Object;
 use spile_debuginfo::{Address, FunctionId, FunctionPattern, demangled, last_part};
+use spile_source::Span;
 
 const UNSHOWN: &str = "it is chosen when the program is loaded (an indirect function), and its resolver does not show among which: name one of its implementations";
 
@@ -74,6 +75,51 @@ fn site(point: &Point, object: &Rc<Object>, code: Code, symbol: &str, address: A
         module: object.name().to_string(),
         attachment,
         context,
+    })
+}
+
+/// `.function(NUMBER)` and `.statement(NUMBER)` where debug information says nothing of that code. `otherwise`: the error where the
+/// symbol table does not, either.
+pub(super) fn at_address(
+    point: &Point,
+    number: u64,
+    component: Span,
+    object: &Rc<Object>,
+    resolver: &mut Resolver,
+    otherwise: PointError,
+) -> Result<Site, PointError> {
+    let refused = |why: &str| PointError::NotProbeable { component, name: format!("{number:#x}"), why: why.into() };
+    let Some(address) = object.code_address(number) else { return Err(otherwise) };
+    let absolute = point.has("absolute");
+    if absolute && !resolver.is_guru() {
+        return Err(PointError::Guru { component, what: "a probe at an address that debug information does not name" });
+    }
+    let near = object.near(address).filter(|near| near.offset <= address.offset);
+    let start = near.as_ref().map(|near| Address { offset: address.offset - near.offset, ..address });
+    let statement = point.has("statement");
+    let at = match start {
+        Some(start) if !statement || start == address => start,
+        _ if absolute => address,
+        _ if !statement => return Err(otherwise),
+        _ => {
+            return Err(refused(
+                "without debug information nothing tells whether an instruction begins there; with .absolute, in guru mode, it is probed nevertheless",
+            ));
+        }
+    };
+    let code = Code::of(point, object, resolver)?;
+    let name = near.map(|near| near.symbol).unwrap_or_default();
+    if !statement {
+        return site(point, object, code, &name, at).map_err(refused);
+    }
+    let attachment = code.at(object, at).map_err(refused)?;
+    let suffix = if absolute { ".absolute" } else { "" };
+    Ok(Site {
+        point: format!("{}.statement({:#x}){suffix}", owner_of(object), at.offset),
+        function: name.clone(),
+        module: object.name().to_string(),
+        attachment,
+        context: Rc::new(SymbolContext { object: object.clone(), symbol: name, returning: false }),
     })
 }
 
