@@ -53,6 +53,7 @@ enum Manner {
 const OF_DATA: &str = "Rust does not say in which registers it returns an enumeration with data";
 const OF_RUST: &str = "it depends on the version of Rust's compiler in which registers it is returned";
 const OF_C_OR_RUST: &str = "nothing tells whether the function is called as those of C or as those of Rust";
+const OF_OTHERS: &str = "nothing tells how functions of the language that it is written in are called";
 const OF_VECTORS: &str = "it depends on the compiler's options in which registers it is returned";
 const OF_COMPLEX: &str =
     "nothing tells whether it is of numbers of 80 bits, which are returned in floating-point registers";
@@ -204,7 +205,11 @@ type Places = Vec<Option<debuginfo::Location>>;
 
 /// Where the parameters of a 32-bit program's function are: on the stack.
 fn places_narrow(debug: &DebugInfo, id: FunctionId, parameters: &[debuginfo::Passed]) -> Option<Places> {
-    let is_rust = debug.convention(id).ok()? != Convention::C;
+    let convention = debug.convention(id).ok()?;
+    if convention == Convention::Unknown {
+        return None;
+    }
+    let is_rust = convention != Convention::C;
     let resolve = |id| debug.resolve(id).ok();
     let is_struct = |id| resolve(id).is_some_and(|(_, found)| matches!(found, Type::Struct { .. }));
     let returns = debug.function(id).ok()?.return_type;
@@ -361,6 +366,7 @@ impl Types<'_> {
         Ok(match self.convention {
             Convention::C => as_in_c()?,
             Convention::Rust => self.manner_in_rust(type_id)?,
+            Convention::Unknown => Manner::Unknown(OF_OTHERS),
             Convention::Either => match (as_in_c()?, self.manner_in_rust(type_id)?) {
                 (in_c, in_rust) if in_c == in_rust => in_c,
                 (_, Manner::Unknown(why)) => Manner::Unknown(why),

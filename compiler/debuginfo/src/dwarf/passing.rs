@@ -89,15 +89,20 @@ impl Dwarf {
         // A unit shared by several others has no language.
         let mut dies: Vec<Die> = chain.iter().map(|(die, ..)| *die).collect();
         dies.extend(self.copies(id)?);
-        let mut is_rust = false;
+        let (mut is_rust, mut is_known) = (false, true);
         for die in dies {
-            is_rust |= self.language(self.store.unit_of(die)?)? == Some(gimli::DW_LANG_Rust);
+            let language = self.language(self.store.unit_of(die)?)?;
+            is_rust |= language == Some(gimli::DW_LANG_Rust);
+            is_known &= language.is_none_or(calls_as_c);
         }
-        if !is_rust {
-            return Ok(Convention::C);
-        }
-        let mangled = |name: &[u8]| name.starts_with(b"_ZN") || name.starts_with(b"_R");
-        Ok(if self.linkage_name(&chain).is_some_and(mangled) { Convention::Rust } else { Convention::Either })
+        let linked = self.linkage_name(&chain).unwrap_or_default();
+        let begins = |with: &[u8]| linked.starts_with(with);
+        Ok(match () {
+            () if is_rust && (begins(b"_ZN") || begins(b"_R")) => Convention::Rust,
+            () if is_rust => Convention::Either,
+            () if is_known => Convention::C,
+            () => Convention::Unknown,
+        })
     }
 
     fn language(&self, unit: &Unit) -> Result<Option<gimli::DwLang>, EntryError> {
@@ -288,6 +293,34 @@ impl Dwarf {
         let describes_calls = [gimli::DW_AT_call_all_calls, gimli::DW_AT_GNU_all_call_sites];
         Ok(level.map_or_else(|| describes_calls.iter().any(|name| flag(&entry, *name)), |level| level != "0"))
     }
+}
+
+/// Languages whose compilers call functions as those of C: values that they pass by their addresses have types that say so.
+fn calls_as_c(language: gimli::DwLang) -> bool {
+    !scan::is_nesting(language)
+        || matches!(
+            language,
+            gimli::DW_LANG_C_plus_plus
+                | gimli::DW_LANG_C_plus_plus_03
+                | gimli::DW_LANG_C_plus_plus_11
+                | gimli::DW_LANG_C_plus_plus_14
+                | gimli::DW_LANG_C_plus_plus_17
+                | gimli::DW_LANG_C_plus_plus_20
+                | gimli::DW_LANG_ObjC
+                | gimli::DW_LANG_ObjC_plus_plus
+                | gimli::DW_LANG_UPC
+                | gimli::DW_LANG_Ada83
+                | gimli::DW_LANG_Ada95
+                | gimli::DW_LANG_Fortran77
+                | gimli::DW_LANG_Fortran90
+                | gimli::DW_LANG_Fortran95
+                | gimli::DW_LANG_Fortran03
+                | gimli::DW_LANG_Fortran08
+                | gimli::DW_LANG_Fortran18
+                | gimli::DW_LANG_Ada2005
+                | gimli::DW_LANG_Ada2012
+                | gimli::DW_LANG_Rust
+        )
 }
 
 /// A parameter; without a type, if its entry has none.

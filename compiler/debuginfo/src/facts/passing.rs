@@ -22,6 +22,8 @@ pub enum Convention {
     Rust,
     /// It is a function in Rust, which C may call.
     Either,
+    /// In a way that nothing here knows: of Go, D and others.
+    Unknown,
 }
 
 /// Of a type without typedefs and qualifiers.

@@ -830,3 +830,35 @@ fn frames_in_which_arguments_are_pushed() {
     // Once rbx is pushed, and 64 bytes are taken, until the arguments are pushed; at the entry rsp is 72 bytes above.
     assert_eq!(found.location, Location::Memory(vec![Op::Register(7), Op::Const(-72), Op::Add]));
 }
+
+/// How functions are called that are not of C, C++ or Rust is known of some languages only.
+#[test]
+fn conventions_of_languages() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let compile = |arguments: &[&str]| {
+        let gcc = Command::new("gcc").current_dir(directory.path()).args(arguments).output().expect("gcc runs");
+        assert!(gcc.status.success(), "{}", String::from_utf8_lossy(&gcc.stderr));
+    };
+    std::fs::write(directory.path().join("test.c"), "int f(int a) { return a + 1; }").expect("written");
+    compile(&["-S", "-dA", "-g", "-gdwarf-5", "-O2", "-o", "test.s", "test.c"]);
+    let assembly = std::fs::read_to_string(directory.path().join("test.s")).expect("read");
+    let conventions = [
+        (gimli::DW_LANG_C11, Convention::C),
+        (gimli::DW_LANG_Fortran95, Convention::C),
+        (gimli::DW_LANG_Rust, Convention::Either),
+        (gimli::DW_LANG_Go, Convention::Unknown),
+        (gimli::DW_LANG_D, Convention::Unknown),
+    ];
+    for (language, convention) in conventions {
+        let is_language = |line: &str| line.contains("DW_AT_language") && line.contains(".byte");
+        assert!(assembly.lines().any(is_language), "{assembly}");
+        let lines = assembly.lines().map(|line| match is_language(line) {
+            true => format!("\t.byte {}\n", language.0),
+            false => format!("{line}\n"),
+        });
+        std::fs::write(directory.path().join("other.s"), lines.collect::<String>()).expect("written");
+        compile(&["-c", "-o", "other.o", "other.s"]);
+        let debug = open(&directory.path().join("other.o"));
+        assert_eq!(debug.convention(only(&debug, "f")).expect("is whole"), convention, "{language}");
+    }
+}
