@@ -448,17 +448,14 @@ fn scan_instances(store: &Store, slot: usize) -> Result<UnitInstances, EntryErro
             }
             continue;
         }
-        if !open.is_empty() {
+        // In C only functions have functions in them.
+        if !is_c || tag == gimli::DW_TAG_subprogram || !open.is_empty() {
             while let Some((_, nested)) = open.pop_if(|(outer, _)| depth <= *outer) {
                 found.nested.push((nested, die));
             }
-        }
-        // In C only functions have functions in them.
-        if (!is_c || tag == gimli::DW_TAG_subprogram) && around.is_some_and(|outer| depth <= outer) {
-            around = None;
-        }
-        if tag == gimli::DW_TAG_subprogram {
+            around = around.filter(|outer| depth > *outer);
             match around {
+                _ if tag != gimli::DW_TAG_subprogram => {}
                 None => {
                     found.subprograms.push(die);
                     around = Some(depth);

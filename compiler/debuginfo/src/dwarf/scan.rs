@@ -230,36 +230,9 @@ fn scan(store: &Store, index: usize, partial: &mut Partial) -> Result<HashMap<Di
     if !root.has_children() {
         return Ok(HashMap::new());
     }
-    // Units of other kinds (skeletons, type units) have their entries elsewhere or are not needed.
-    while !raw.is_empty() {
-        let offset = raw.next_offset();
-        let Some(abbreviation) = raw.read_abbreviation().map_err(failed)? else {
-            match reading.leave() {
-                true => continue,
-                false => break,
-            }
-        };
-        let tag = abbreviation.tag();
-        let enters = abbreviation.has_children() && reading.enters(tag);
-        let is_named = reading.is_wanted(tag);
-        let wanted = is_named || enters && tag != gimli::DW_TAG_lexical_block;
-        let seen = read_attributes(&mut raw, abbreviation, wanted).map_err(failed)?;
-        if is_named {
-            reading.add(tag, offset, &seen, partial)?;
-        }
-        // What is declared has only parameters in it.
-        let enters = enters && !(seen.declaration && tag == gimli::DW_TAG_subprogram);
-        if enters {
-            reading.enter(tag, offset, &seen)?;
-        } else if abbreviation.has_children() {
-            match seen.sibling {
-                // Only forward: a backward reference would never end.
-                Some(sibling) if sibling > raw.next_offset().0 => {
-                    raw = header.entries_raw(&abbreviations, Some(UnitOffset(sibling))).map_err(failed)?;
-                }
-                _ => skip_children(&mut raw).map_err(failed)?,
-            }
-        }
+    match !nests && !nests_functions {
+        true => read_entries::<true>(header, &abbreviations, raw, &mut reading, partial)?,
+        false => read_entries::<false>(header, &abbreviations, raw, &mut reading, partial)?,
     }
     for (definition, declaration) in &reading.early {
         if (slot.start..slot.end).contains(&declaration.0) {
@@ -269,6 +242,50 @@ fn scan(store: &Store, index: usize, partial: &mut Partial) -> Result<HashMap<Di
         }
     }
     Ok(reading.declared)
+}
+
+/// The entries of a unit behind its first. `FLAT`: none of them is searched for what is in it, as in the kernel, of which most of
+/// the time goes here.
+fn read_entries<'a, const FLAT: bool>(
+    header: &gimli::UnitHeader<Bytes>,
+    abbreviations: &'a gimli::Abbreviations,
+    mut raw: gimli::EntriesRaw<'a, Bytes>,
+    reading: &mut Reading,
+    partial: &mut Partial,
+) -> Result<(), EntryError> {
+    let start = reading.slot.start;
+    let failed = |error: gimli::Error| EntryError::at(Die(start), error.to_string());
+    // Units of other kinds (skeletons, type units) have their entries elsewhere or are not needed.
+    while !raw.is_empty() {
+        let offset = raw.next_offset();
+        let Some(abbreviation) = raw.read_abbreviation().map_err(failed)? else {
+            match !FLAT && reading.leave() {
+                true => continue,
+                false => break,
+            }
+        };
+        let tag = abbreviation.tag();
+        let enters = !FLAT && abbreviation.has_children() && reading.enters(tag);
+        let is_named = if FLAT { is_wanted(tag) } else { reading.is_wanted(tag) };
+        let wanted = is_named || enters && tag != gimli::DW_TAG_lexical_block;
+        let seen = read_attributes(&mut raw, abbreviation, wanted).map_err(failed)?;
+        if is_named {
+            reading.add(tag, offset, &seen, partial)?;
+        }
+        // What is declared has only parameters in it.
+        if enters && !(seen.declaration && tag == gimli::DW_TAG_subprogram) {
+            reading.enter(tag, offset, &seen)?;
+        } else if abbreviation.has_children() {
+            match seen.sibling {
+                // Only forward: a backward reference would never end.
+                Some(sibling) if sibling > raw.next_offset().0 => {
+                    raw = header.entries_raw(abbreviations, Some(UnitOffset(sibling))).map_err(failed)?;
+                }
+                _ => skip_children(&mut raw).map_err(failed)?,
+            }
+        }
+    }
+    Ok(())
 }
 
 /// Languages whose functions and types may be inside namespaces and types.
@@ -399,9 +416,6 @@ impl EntryAttributes {
 impl Reading<'_> {
     /// Whether the children of such an entry are read.
     fn enters(&self, tag: DwTag) -> bool {
-        if !self.nests && !self.nests_functions {
-            return false;
-        }
         let within = match tag {
             gimli::DW_TAG_subprogram => self.nests_functions,
             gimli::DW_TAG_lexical_block => self.around_function.is_some(),
