@@ -11,6 +11,7 @@
 # stdout: ^lines  +15 \* +return result;$
 # stdout: ^methods callee\("add@calls\.cc:16 callee\("add@calls\.cc:17 callee\("most@calls\.cc:18 callee\("most@calls\.h:1 callee\("twice<long( int)?>@calls\.cc:7$
 # stdout: ^header process\("\S*/calls"\)\.function\("most@calls\.h:1"\)$
+# stdout: ^operators listed: 6, found: 6$
 # stdout: ^resolved +inner\+0x0 in \.text of .*/prog \(0x[0-9a-f]+\), build-id [0-9a-f]{40}$
 # stdout: ^resolved +\$p->x: int in \[%rdi\]$
 # stdout: ^packed process\(".*/mini"\)\.function\("inner"\)$
@@ -115,6 +116,28 @@ EOF
 g++ -g -O2 -o calls calls.cc
 echo methods $(list -l 'process("./calls").function("main").callees' | grep -o 'callee("[^"]*' | sort)
 echo header $(list -l 'process("./calls").function("most@calls.h")')
+cat >operators.cc <<'EOC'
+using size = decltype(sizeof(0));
+struct Box {
+	long v;
+	operator long() const { return v; }
+	int operator()(int a) { return v + a; }
+	Box operator,(const Box &o) { return Box{v + o.v}; }
+	template <typename T> T operator*(T o) { return v * o; }
+};
+char room[64];
+void *operator new[](size n) { return room + n; }
+Box operator""_x(unsigned long long n) { return Box{(long)n}; }
+int main(int c, char **) { Box b{c}; char *p = new char[c]; Box d = (b, 3_x); return b(2) + (long)d + b * 3 + *p; }
+EOC
+g++ -w -g -O0 -o operators operators.cc
+# Every listed point can be copied.
+list -l 'process("./operators").function("*")' | grep 'operator[^s/].*@' >points
+same=0
+while read -r point; do
+  [ "$(list -l "$point")" != "$point" ] || same=$((same + 1))
+done <points
+echo "operators listed: $(wc -l <points), found: $same"
 list --resolve -e 'probe process("./prog").function("inner") { println($n, $p->x) }' | sed 's/^/resolved /'
 
 # A file as Fedora strips it.

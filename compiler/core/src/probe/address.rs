@@ -6,7 +6,7 @@
 use std::rc::Rc;
 
 use super::code::{self, Code};
-use super::function::{FunctionContext, described, objects, owner_of};
+use super::function::{FunctionContext, described, objects, owner_of, quoted};
 use super::{Form, NoContext, Point, PointError, ProbeFamily, Resolver, Site};
 use spile_debuginfo::target::Object;
 use spile_debuginfo::{Address, Function, FunctionId};
@@ -116,7 +116,7 @@ pub(super) fn resolve_in(
     };
     let canonical = match point.has("statement") {
         true => format!("{}.statement({:#x})", owner_of(object), at.offset),
-        false => format!("{}.function(\"{name}@{file}:{line}\"){suffix}", owner_of(object)),
+        false => format!("{}.function(\"{}@{file}:{line}\"){suffix}", owner_of(object), quoted(&name)),
     };
     let context = FunctionContext {
         object: object.clone(),

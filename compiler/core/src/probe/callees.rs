@@ -18,7 +18,7 @@ use std::rc::Rc;
 
 use super::code::Code;
 use super::error::UnplacedError;
-use super::function::{FunctionContext, owner_of};
+use super::function::{FunctionContext, owner_of, quoted};
 use super::location::{before_call, called_from, locate};
 use super::{CodePlace, Context, ContextError, PointError, Resolver, Site, TypedLocation};
 use crate::program::{Attachment, LongExpr};
@@ -341,7 +341,7 @@ impl<'o, 'r, 'k> Callees<'o, 'r, 'k> {
 }
 
 fn placed(function: &Function) -> String {
-    format!("{}@{}:{}", function.name, function.file, function.line)
+    format!("{}@{}:{}", quoted(&function.name), function.file, function.line)
 }
 
 /// The callee's variables: at its entry or inlined copy, or at the instruction that is about to call it.

@@ -3,6 +3,7 @@
 //! `kernel.function("f")`, `module("m").function("f")` and their `.call`, `.inline` and `.return`: functions by their
 //! debug information.
 
+use std::borrow::Cow;
 use std::rc::Rc;
 
 use super::code::{self, Code};
@@ -19,6 +20,11 @@ use spile_debuginfo::target::Object;
 use spile_debuginfo::{Address, DebugInfo, FoundVariable, Function, FunctionId, FunctionPattern, Unavailable};
 use spile_source::Span;
 use spile_source::diagnostic::suggest;
+
+/// A function's name in the string of a probe point: C++ has `operator""_x`.
+pub(super) fn quoted(name: &str) -> Cow<'_, str> {
+    if name.contains('"') { name.replace('"', "\\\"").into() } else { name.into() }
+}
 
 /// The family of `kernel.function`, `module().function`.
 pub(super) static FAMILY: ProbeFamily = ProbeFamily::new(
@@ -355,7 +361,7 @@ impl Finder<'_> {
         let [at, file, colon, line] = file_and_line;
         let context = FunctionContext { object: self.object.clone(), function: id, place, address, returning };
         self.sites.push(Site {
-            point: [&owner, ".function(\"", name, at, file, colon, line, "\")", suffix].concat(),
+            point: [&owner, ".function(\"", &quoted(name), at, file, colon, line, "\")", suffix].concat(),
             function: name.clone(),
             module,
             attachment,

@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
 use super::code::Code;
-use super::function::{FunctionContext, described, in_each, no_place, nothing, objects, owner_of};
+use super::function::{FunctionContext, described, in_each, no_place, nothing, objects, owner_of, quoted};
 use super::lines::{Lines, line_number, parse, wanted_lines};
 use super::{Form, Point, PointError, ProbeFamily, Resolver, Site};
 use crate::program::Attachment;
@@ -150,7 +150,7 @@ fn site(
     };
     let context = FunctionContext { object: object.clone(), function: id, place, address, returning: false };
     Site {
-        point: format!("{owner}.statement(\"{name}@{file}:{line}\")"),
+        point: format!("{owner}.statement(\"{}@{file}:{line}\")", quoted(name)),
         function: name.clone(),
         module,
         attachment,

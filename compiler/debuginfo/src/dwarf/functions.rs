@@ -11,11 +11,15 @@ use smallvec::SmallVec;
 
 use super::Dwarf;
 use super::function_table::FunctionTable;
+use super::index::Index;
 use super::scan::{NamedFunction, Text, is_nesting};
 use super::store::{Bytes, Die, Entry, EntryError, Origins, Store, Unit, die_at, flag, number};
 use crate::error::Error;
 use crate::facts::{Body, Function, FunctionId, FunctionPattern, InlinedInstance, path_fits};
-use crate::object::demangle::{split_parameters, split_scope, takes, without_outer_parameters};
+use crate::object::demangle::{
+    operator_key, plain_operator, scope_fits, split_operator, split_parameters, split_scope, takes,
+    without_outer_parameters,
+};
 use crate::object::{Address, Symbol};
 use crate::stored;
 use spile_base::glob;
@@ -131,7 +135,10 @@ impl Dwarf {
         let index = self.index()?;
         let (wanted, _) = split_parameters(&pattern.name);
         let fits = |function: &NamedFunction| function.fits(wanted);
-        let named: Vec<NamedFunction> = if glob::is_pattern(wanted) {
+        let operators = self.operators_like(index, wanted);
+        let named: Vec<NamedFunction> = if !operators.is_empty() {
+            operators
+        } else if glob::is_pattern(wanted) {
             // Of a qualified name the beginning is not that of the function's name.
             let beginning = if wanted.contains("::") { "" } else { glob::literal_beginning(wanted) };
             index.functions_beginning(beginning.as_bytes()).filter(fits).collect()
@@ -160,6 +167,20 @@ impl Dwarf {
             path.is_some_and(|path| path_fits(file, &path))
         };
         Ok(named.into_par_iter().filter(fits).map(|function| FunctionId::of(function.die)).collect())
+    }
+
+    /// The operators of C++ that a name, which may be qualified, is of, with their templates' instances: it may be spelled in
+    /// other ways than compilers do, and is no shell pattern.
+    fn operators_like<'i>(&self, index: &'i Index, wanted: &str) -> Vec<NamedFunction<'i>> {
+        let Some((scope, operator)) = split_operator(wanted) else { return Vec::new() };
+        let key = operator_key(operator);
+        let fits = |function: &NamedFunction| {
+            let Ok(name) = std::str::from_utf8(function.name) else { return false };
+            let own_scope = std::str::from_utf8(function.scope).unwrap_or_default();
+            (operator_key(name) == key || operator_key(plain_operator(name)) == key)
+                && scope.is_none_or(|scope| scope_fits(scope, own_scope))
+        };
+        index.functions_beginning(b"operator").filter(fits).collect()
     }
 
     /// The function, from the cache if it is there, otherwise from DWARF.

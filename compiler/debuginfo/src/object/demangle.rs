@@ -89,6 +89,52 @@ pub(crate) fn split_scope(name: &str) -> Option<(&str, &str)> {
     last.and_then(|at| Some((name.get(..at)?, name.get(at + 2..)?)))
 }
 
+/// An operator's name, `ns::Box::operator long`, as its scope, which may be none, and the name behind it; None: it is of no operator.
+pub(crate) fn split_operator(name: &str) -> Option<(Option<&str>, &str)> {
+    let is_part = |byte: Option<&u8>| byte.is_some_and(|byte| byte.is_ascii_alphanumeric() || *byte == b'_');
+    let places = name.match_indices("operator").map(|(at, _)| name.split_at(at));
+    let fitting = places.filter(|(before, from)| {
+        (before.is_empty() || before.ends_with("::")) && !is_part(from.as_bytes().get("operator".len()))
+    });
+    let (scope, operator) = fitting.last()?;
+    Some((scope.strip_suffix("::"), operator))
+}
+
+/// The same for all spellings of an operator's name: `operator new []` and `operator new[]`, `operator long int` and `operator long`.
+pub(crate) fn operator_key(operator: &str) -> String {
+    let what = operator.strip_prefix("operator").unwrap_or(operator);
+    let is_type =
+        what.starts_with(' ') && !["new", "delete", "co_await", "\""].iter().any(|word| what.trim().starts_with(word));
+    if !is_type {
+        return what.replace(' ', "");
+    }
+    let end = what.find(['*', '&', '<']).unwrap_or(what.len());
+    let (base, rest) = what.split_at(end);
+    let mut words: Vec<&str> = base.split_whitespace().collect();
+    if words.iter().any(|word| ["long", "short", "unsigned"].contains(word)) {
+        words.retain(|word| *word != "int");
+    }
+    words.sort_unstable();
+    format!(" {}{}", words.join(" "), rest.replace(' ', ""))
+}
+
+/// An operator's name without the arguments of its template, if it has any: `operator<< <int>`.
+pub(crate) fn plain_operator(operator: &str) -> &str {
+    let mut depth = 0usize;
+    for (at, byte) in operator.bytes().enumerate().rev() {
+        match byte {
+            b'>' => depth += 1,
+            b'<' => depth -= usize::from(depth > 0),
+            _ => {}
+        }
+        if depth == 0 {
+            let plain = operator.get(..at).unwrap_or_default().trim_end();
+            return if byte == b'<' && plain.len() > "operator".len() { plain } else { operator };
+        }
+    }
+    operator
+}
+
 /// Whether a scope is the wanted one, or ends in it; one that is wanted with `::` before it is the whole.
 pub(crate) fn scope_fits(wanted: &str, scope: &str) -> bool {
     if wanted.is_empty() || scope.is_empty() {
@@ -231,6 +277,27 @@ mod tests {
         }
         assert!(takes("int", "_ZN3geo4overEi") && takes("const char *", "_ZN3geo4overEPKc"));
         assert!(!takes("long", "_ZN3geo4overEi") && takes("", "_ZN3geo4noneEv"));
+        assert_eq!(split_operator("ns::Box::operator long"), Some((Some("ns::Box"), "operator long")));
+        assert_eq!((split_operator("operator,"), split_operator("operators")), (Some((None, "operator,")), None));
+        for (one, other) in [
+            ("operator long int", "operator long"),
+            ("operator long unsigned int", "operator unsigned long"),
+            ("operator char const*", "operator const char *"),
+            ("operator new []", "operator new[]"),
+            ("operator\"\" _x", "operator\"\"_x"),
+        ] {
+            assert_eq!(operator_key(one), operator_key(other));
+        }
+        assert!(operator_key("operator long") != operator_key("operator int"));
+        for (whole, plain) in [
+            ("operator*<int>", "operator*"),
+            ("operator<< <A<int> >", "operator<<"),
+            ("operator->", "operator->"),
+            ("operator<=>", "operator<=>"),
+            ("operator<", "operator<"),
+        ] {
+            assert_eq!(plain_operator(whole), plain);
+        }
         assert!(takes("int", "_ZNK4Cart4mostEi") && takes("int", "_ZZN2ns5Outer3runEiENKUliE0_clEi"));
     }
 }

@@ -287,3 +287,45 @@ fn nested_functions_of_c() {
         assert_eq!(debug.function_at(body.entry).expect("is whole"), Some(id), "{name}");
     }
 }
+
+const OPERATORS: &str = "
+    using size = decltype(sizeof(0)); char room[64];
+    struct Box { long v;
+        operator long() const { return v; } explicit operator bool() const { return v != 0; } operator const char *() const { return room; }
+        int operator()(int a) { return v + a; } Box operator,(const Box &o) { return Box{v + o.v}; }
+        bool operator<(const Box &o) const { return v < o.v; } Box *operator->() { return this; } long operator[](int i) { return v + i; }
+        template <typename T> T operator*(T o) { return v * o; } };
+    void *operator new[](size n) { return room + n; }
+    Box operator\"\"_x(unsigned long long n) { return Box{(long)n}; }
+    int main(int c, char **) { Box b{c}; char *p = new char[c]; Box d = (b, 3_x);
+        return b(2) + b.operator long() + (b < d) + (bool)d + b[1] + b->v + p[0] + *(const char *)b + b * 3; }";
+
+#[test]
+fn operators() {
+    for compiler in ["g++", "clang++"] {
+        let directory = linked(compiler, &["-Wno-all"], &[OPERATORS]);
+        let debug = open(&directory.path().join("program"));
+        let names = [
+            "operator long",
+            "Box::operator long",
+            "Box::operator bool",
+            "operator const char*",
+            "Box::operator()",
+            "Box::operator()(int)",
+            "operator,",
+            "operator<",
+            "operator->",
+            "Box::operator[]",
+            "operator*",
+            "Box::operator*<int>",
+            "operator new[]",
+            "operator\"\"_x",
+            "operator\"\" _x",
+        ];
+        for name in names {
+            let id = only(&debug, name);
+            let function = debug.function(id).expect("is whole");
+            assert!(!function.bodies.is_empty(), "{compiler} {name}");
+        }
+    }
+}
