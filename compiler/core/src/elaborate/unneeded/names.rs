@@ -105,7 +105,7 @@ struct Uses<'n> {
 impl Uses<'_> {
     fn block(&mut self, block: &Block) {
         visit::statements(block, &mut |statement| {
-            own_expressions(statement).into_iter().for_each(|expr| self.value(expr))
+            own_expressions(statement).into_iter().for_each(|expr| self.value(expr));
         });
     }
 
@@ -116,7 +116,8 @@ impl Uses<'_> {
                 self.spans.push((name.text.clone(), name.span));
             }
             ExprKind::Print(print) if !print.to_string => {
-                return print.arguments.iter().for_each(|argument| self.shown(argument));
+                print.arguments.iter().for_each(|argument| self.shown(argument));
+                return;
             }
             _ => {}
         }
@@ -128,7 +129,7 @@ impl Uses<'_> {
         match &expr.kind {
             ExprKind::Call(..) => visit::children(expr, &mut |child| self.value(child)),
             ExprKind::Print(print) if print.to_string => {
-                print.arguments.iter().for_each(|argument| self.shown(argument))
+                print.arguments.iter().for_each(|argument| self.shown(argument));
             }
             _ => self.value(expr),
         }
