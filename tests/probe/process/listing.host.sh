@@ -214,7 +214,7 @@ by_symbol -l "process(\"./untold\").function($untold)"
 by_symbol -l "process(\"./untold\").function($((untold + 1))).return"
 by_symbol -l "process(\"./untold\").statement($untold)"
 by_symbol -l "process(\"./untold\").statement($((untold + 1)))"
-by_symbol -l "process(\"./untold\").statement($((untold + 1))).absolute"
+by_symbol -p2 -e "probe process(\"./untold\").statement($((untold + 1))).absolute { println(1) }"
 by_symbol -g -l "process(\"./untold\").statement($((untold + 3))).absolute"
 { list -l 'process("./prog").data("al").write' 2>&1 || true; } | sed 's/^/variable /'
 { list -l 'process("libc.so.6").data("environ").write' 2>&1 || true; } | sed 's/^/of a library /'

@@ -96,18 +96,12 @@ fn resolve_in(point: &Point, object: &Rc<Object>, resolver: &mut Resolver) -> Re
     }
     if let Some((number, component)) = point.number("statement").or(point.number("function")) {
         let number = number as u64;
-        let described = match point.has("absolute") {
-            true => {
-                Err(PointError::Guru { component, what: "a probe at an address that debug information does not name" })
-            }
+        let debug = object.debug().ok().filter(|debug| !debug.is_symbols());
+        let tells = |code| debug.is_some_and(|debug| debug.function_at(code).is_ok_and(|found| found.is_some()));
+        let is_untold = |code| point.has("absolute") || !tells(code);
+        let site = match object.code_address(number).is_some_and(is_untold) {
+            true => symbol::at_address(point, number, component, object, resolver),
             false => address::resolve_in(point, number, component, object, resolver),
-        };
-        let tells = |code| object.debug().is_ok_and(|debug| debug.function_at(code).is_ok_and(|found| found.is_some()));
-        let site = match described {
-            Err(error) if point.has("absolute") || !object.code_address(number).is_some_and(tells) => {
-                symbol::at_address(point, number, component, object, resolver, error)
-            }
-            described => described,
         };
         return Ok(vec![site?]);
     }

@@ -78,18 +78,16 @@ fn site(point: &Point, object: &Rc<Object>, code: Code, symbol: &str, address: A
     })
 }
 
-/// `.function(NUMBER)` and `.statement(NUMBER)` where debug information says nothing of that code. `otherwise`: the error where the
-/// symbol table does not, either.
+/// `.function(NUMBER)` and `.statement(NUMBER)` where debug information says nothing of that code, by the symbol table.
 pub(super) fn at_address(
     point: &Point,
     number: u64,
     component: Span,
     object: &Rc<Object>,
     resolver: &mut Resolver,
-    otherwise: PointError,
 ) -> Result<Site, PointError> {
     let refused = |why: &str| PointError::NotProbeable { component, name: format!("{number:#x}"), why: why.into() };
-    let Some(address) = object.code_address(number) else { return Err(otherwise) };
+    let address = object.code_address(number).ok_or_else(|| refused("no code is there"))?;
     let absolute = point.has("absolute");
     if absolute && !resolver.is_guru() {
         return Err(PointError::Guru { component, what: "a probe at an address that debug information does not name" });
@@ -100,7 +98,7 @@ pub(super) fn at_address(
     let at = match start {
         Some(start) if !statement || start == address => start,
         _ if absolute => address,
-        _ if !statement => return Err(otherwise),
+        _ if !statement => return Err(refused("no function's symbol tells what is there")),
         _ => {
             return Err(refused(
                 "without debug information nothing tells whether an instruction begins there; with .absolute, in guru mode, it is probed nevertheless",
