@@ -135,7 +135,7 @@ impl Dwarf {
         let index = self.index()?;
         let (wanted, _) = split_parameters(&pattern.name);
         let fits = |function: &NamedFunction| function.fits(wanted);
-        let operators = self.operators_like(index, wanted);
+        let operators = operators_like(index, wanted);
         let named: Vec<NamedFunction> = if !operators.is_empty() {
             operators
         } else if glob::is_pattern(wanted) {
@@ -167,20 +167,6 @@ impl Dwarf {
             path.is_some_and(|path| path_fits(file, &path))
         };
         Ok(named.into_par_iter().filter(fits).map(|function| FunctionId::of(function.die)).collect())
-    }
-
-    /// The operators of C++ that a name, which may be qualified, is of, with their templates' instances: it may be spelled in
-    /// other ways than compilers do, and is no shell pattern.
-    fn operators_like<'i>(&self, index: &'i Index, wanted: &str) -> Vec<NamedFunction<'i>> {
-        let Some((scope, operator)) = split_operator(wanted) else { return Vec::new() };
-        let key = operator_key(operator);
-        let fits = |function: &NamedFunction| {
-            let Ok(name) = std::str::from_utf8(function.name) else { return false };
-            let own_scope = std::str::from_utf8(function.scope).unwrap_or_default();
-            (operator_key(name) == key || operator_key(plain_operator(name)) == key)
-                && scope.is_none_or(|scope| scope_fits(scope, own_scope))
-        };
-        index.functions_beginning(b"operator").filter(fits).collect()
     }
 
     /// The function, from the cache if it is there, otherwise from DWARF.
@@ -413,6 +399,20 @@ impl Dwarf {
         let named = entry_address(&self.store, unit, entry)?.filter(|at| self.elf.is_code(*at));
         Ok(named.or(lowest).and_then(|at| self.elf.address(at)))
     }
+}
+
+/// The operators of C++ that a name, which may be qualified, is of, with their templates' instances: it may be spelled in
+/// other ways than compilers do, and is no shell pattern.
+fn operators_like<'i>(index: &'i Index, wanted: &str) -> Vec<NamedFunction<'i>> {
+    let Some((scope, operator)) = split_operator(wanted) else { return Vec::new() };
+    let key = operator_key(operator);
+    let fits = |function: &NamedFunction| {
+        let Ok(name) = std::str::from_utf8(function.name) else { return false };
+        let own_scope = std::str::from_utf8(function.scope).unwrap_or_default();
+        (operator_key(name) == key || operator_key(plain_operator(name)) == key)
+            && scope.is_none_or(|scope| scope_fits(scope, own_scope))
+    };
+    index.functions_beginning(b"operator").filter(fits).collect()
 }
 
 /// A sorted list of pairs that is searched by the first of them.
