@@ -54,6 +54,19 @@ const NAMES_TEXTS: [&str; 3] = ["names.cc", "names_gadget.cc", "names_widget.cc"
 /// One that takes calls away from their returns, one whose memory is not there, one whose functions are called on several paths.
 const PLAIN: [&str; 3] = ["abuse", "absent", "chain"];
 
+/// One whose addresses and build-id are known before it is compiled, and gcc's options.
+const PINNED: (&str, &[&str]) = (
+    "pinned",
+    &[
+        "-g",
+        "-O2",
+        "-no-pie",
+        "-fno-pie",
+        "-Wl,--section-start=.pinned=0x600000",
+        "-Wl,--build-id=0x70696e6e65642070726f6772616d206f66207465",
+    ],
+);
+
 /// What the bench probes.
 pub const HITS: &str = "hits";
 
@@ -75,7 +88,7 @@ pub fn names() -> impl Iterator<Item = &'static str> {
         .chain(NARROW_STACKS.map(|(name, _)| name))
         .chain(PLAIN)
         .chain(RUST)
-        .chain([NARROW_LINKED, NAMES])
+        .chain([NARROW_LINKED, NAMES, PINNED.0])
 }
 
 /// Libraries of programs of 32 bits, and what loads them: those of others are found with their programs.
@@ -108,7 +121,7 @@ pub fn build(root: &Path) -> Result<PathBuf> {
     let texts = texts.map(|name| fs::read(source.join(name)));
     let mut parts =
         texts.chain([fs::read(&hits)]).collect::<Result<Vec<_>, _>>().context("reading tests/fixtures/user")?;
-    parts.push(format!("{VARIANTS:?}{SHAPES:?}{NARROW:?}{NARROW_STACKS:?}{NARROW_LOADER:?}").into_bytes());
+    parts.push(format!("{PINNED:?}{VARIANTS:?}{SHAPES:?}{NARROW:?}{NARROW_STACKS:?}{NARROW_LOADER:?}").into_bytes());
     let key = format!("{:016x}", fingerprint(&parts));
     let directory = directory(root);
     let stamp = directory.join("key");
@@ -128,6 +141,7 @@ pub fn build(root: &Path) -> Result<PathBuf> {
     for name in PLAIN {
         gcc(&["-g", "-O2"], &source.join(format!("{name}.c")), name, &[])?;
     }
+    gcc(PINNED.1, &source.join("chain.c"), PINNED.0, &[])?;
     gcc(&["-g", "-O2", "-fomit-frame-pointer", "-fno-optimize-sibling-calls"], &hits, HITS, &[])?;
     let narrow = NARROW.iter().map(|(name, options)| (*name, *options, "narrow.c"));
     let stacks = NARROW_STACKS.iter().map(|(name, options)| (*name, *options, "narrow_stacks.c"));
