@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! The symbols of a file, sorted: of its own `.symtab`, of a separate debug file, of `.gnu_debugdata`, of `.dynsym`.
+//! The symbols of a file, sorted: of its own `.symtab`, of a separate debug file, of `.gnu_debugdata`, of the table of a program in
+//! Go, of `.dynsym`.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
+
+use spile_abi::go;
 
 use crate::error::Hex;
 use crate::userspace::image::{self, Elf, Image, Symbol};
@@ -52,6 +55,9 @@ impl Table {
         {
             symbols = image::parse(bytes.as_slice(), |elf| elf.symbols(false)).unwrap_or_default();
         }
+        if symbols.is_empty() {
+            symbols = go::TABLES.iter().find_map(|name| go_symbols(&elf.section(name)?.data)).unwrap_or_default();
+        }
         symbols.extend(elf.symbols(true));
         Table::sorted(symbols)
     }
@@ -99,6 +105,16 @@ impl Table {
         let found = found.or_else(|| is_open().then_some(last))?;
         Some(At { name: &found.name, offset: at(found), bytes: found.bytes })
     }
+}
+
+fn go_symbols(table: &[u8]) -> Option<Vec<Symbol>> {
+    let of = |function: go::Function| Symbol {
+        address: function.at,
+        bytes: function.size,
+        name: function.name.into(),
+        is_global: true,
+    };
+    Some(go::functions(table)?.into_iter().map(of).collect())
 }
 
 /// The separate debug file, by the build-id or by the name in `.gnu_debuglink`.
@@ -227,6 +243,25 @@ mod tests {
         };
         assert!(linked(crc32fast::hash(&bytes)));
         assert!(!linked(crc32fast::hash(&bytes) ^ 1), "an older build's");
+    }
+
+    #[test]
+    fn a_stripped_program_in_go_has_names() {
+        // Go 1.20: the header, `main.main`, one function at 0x401000 of 32 bytes, and what describes it.
+        let mut table = 0xffff_fff1_u32.to_le_bytes().to_vec();
+        table.extend([0, 0, 1, 8]);
+        for word in [1_u64, 0, 0x40_1000, 72, 0, 0, 0, 82] {
+            table.extend(word.to_le_bytes());
+        }
+        table.extend(b"main.main\0");
+        for word in [0_u32, 12, 32, 0, 0] {
+            table.extend(word.to_le_bytes());
+        }
+        let found = go_symbols(&table).unwrap();
+        assert_eq!(
+            (found[0].address, found[0].bytes, found[0].name.as_slice()),
+            (0x40_1000, 32, b"main.main".as_slice())
+        );
     }
 
     #[test]
