@@ -73,7 +73,7 @@ fn pages(root: &Path) -> Result<BTreeMap<&'static str, String>> {
             "functions.md",
             page(
                 "Functions",
-                "The output of `spile --dump-functions`.",
+                "The output of `spile --dump-functions`. Scripts with `--privilege=stapusr` may call those that are unprivileged.",
                 group_by_letter(library::functions(&scripts, &sources)),
             ),
         ),
@@ -111,9 +111,12 @@ fn page(title: &str, about: &str, body: String) -> String {
 
 /// `NAME /* TEXT */` as an item of a list.
 fn item(line: &str) -> String {
+    const MARK: &str = " /* unprivileged */";
+    let mark = if line.contains(MARK) { " (unprivileged)" } else { "" };
+    let line = line.replacen(MARK, "", 1);
     match line.split_once(" /* ") {
-        Some((name, text)) => format!("- `{name}`: {}\n", text.trim_end_matches(" */")),
-        None => format!("- `{line}`\n"),
+        Some((name, text)) => format!("- `{name}`: {}{mark}\n", text.trim_end_matches(" */")),
+        None => format!("- `{line}`{mark}\n"),
     }
 }
 
@@ -234,6 +237,12 @@ mod tests {
         let table = "| a | b |\n|---|---|\n| new | 3 |\n";
         assert_eq!(replaced(page, table).unwrap(), "# A\n\n| a | b |\n|---|---|\n| new | 3 |\n\nText\n");
         assert_eq!(replaced("Text\n", table), None);
+    }
+
+    #[test]
+    fn functions_of_unprivileged_scripts_are_marked() {
+        assert_eq!(item("f:long () /* unprivileged */ /* Reads */"), "- `f:long ()`: Reads (unprivileged)\n");
+        assert_eq!(item("f:long () /* Reads */"), "- `f:long ()`: Reads\n");
     }
 
     #[test]
