@@ -116,6 +116,9 @@ static int arm_uretprobe(struct spile_site *site)
 	/* The registers that the probe names are those of the entry: at the return there are all. */
 	if (site->runs == SPILE_RUNS_COUNTING)
 		site->runs = SPILE_RUNS_COUNTING_BY;
+	/* Switched off by its condition. */
+	if (site->runs_sampled == SPILE_RUNS_COUNTING)
+		site->runs_sampled = SPILE_RUNS_COUNTING_BY;
 	if (site->probe->entry_handler || spile_follows_some(site->probe->uprobe.pid))
 		site->uprobe.consumer.handler = handle_program_entry;
 	site->uprobe.consumer.ret_handler = handle_program_return;
