@@ -88,8 +88,11 @@ bool spile_follows_mm(spile_long pid, struct mm_struct *mm)
 		user = spile_user_of_mm(mm);
 		found = user && test_bit(user->tgid, followed);
 		/* The process of -x may share its memory with its parent, which owns it. */
-		process = found ? NULL : pid_task(find_pid_ns(spile_session.target, &init_pid_ns), PIDTYPE_TGID);
-		found = found || (process && has_mm(process, mm));
+		if (!found && test_bit(spile_session.target, followed)) {
+			process = pid_task(find_pid_ns(spile_session.target, &init_pid_ns),
+					   PIDTYPE_TGID);
+			found = process && has_mm(process, mm);
+		}
 	}
 	rcu_read_unlock();
 	return found;

@@ -89,10 +89,58 @@ pub fn own_process(options: &Options, programs: &Programs) -> Option<OwnProcess>
 /// The word of a shell's command that names the first program it runs, without quotes: not an assignment before it, not
 /// `exec`. None: the command has no such word.
 fn program_word(command: &str) -> Option<String> {
-    // What a shell would refuse is taken as it is written: the shell will say so.
-    let words = shell_words::split(command).unwrap_or_else(|_| command.split_whitespace().map(String::from).collect());
-    let word = words.into_iter().find(|word| !is_assignment(word) && word != "exec")?;
-    word.split([';', '&', '|', '<', '>']).next().map(String::from).filter(|word| !word.is_empty())
+    let mut words = shell_words(command).into_iter();
+    while let Some(word) = words.next() {
+        if word.trim_start_matches(|letter: char| letter.is_ascii_digit()).starts_with(REDIRECTIONS) {
+            words.next();
+        } else if !is_assignment(&word) && !NO_PROGRAMS.contains(&word.as_str()) {
+            // What a shell would refuse is taken as it is written: the shell will say so.
+            let plain = shell_words::split(&word).ok().and_then(|plain| plain.into_iter().next());
+            return Some(plain.unwrap_or(word));
+        }
+    }
+    None
+}
+
+const REDIRECTIONS: [char; 2] = ['<', '>'];
+/// Words before the one that names a program.
+const NO_PROGRAMS: [&str; 6] = ["exec", "!", "{", "(", ";", "&"];
+
+/// The words of a command with their quotes; operators, and redirections with their numbers, are words of their own.
+fn shell_words(command: &str) -> Vec<String> {
+    let mut words = vec![String::new()];
+    let mut quote = None;
+    let mut escaped = false;
+    for letter in command.chars() {
+        let last = words.last().map(String::as_str).unwrap_or_default();
+        let is_number = !last.is_empty() && last.bytes().all(|digit| digit.is_ascii_digit());
+        let begins = match letter {
+            _ if escaped || quote.is_some() => false,
+            '<' | '>' => !is_number && !last.ends_with(REDIRECTIONS),
+            '&' if last.ends_with(REDIRECTIONS) => false,
+            ';' | '&' | '|' | '(' | ')' => true,
+            _ => last.ends_with([';', '&', '|', '(', ')', '<', '>']),
+        };
+        if letter.is_whitespace() && quote.is_none() && !escaped {
+            words.push(String::new());
+            continue;
+        }
+        if begins {
+            words.push(String::new());
+        }
+        match (letter, quote) {
+            _ if escaped => {}
+            ('\'' | '"', None) => quote = Some(letter),
+            (_, Some(open)) if open == letter => quote = None,
+            _ => {}
+        }
+        escaped = letter == '\\' && !escaped && quote != Some('\'');
+        if let Some(last) = words.last_mut() {
+            last.push(letter);
+        }
+    }
+    words.retain(|word| !word.is_empty());
+    words
 }
 
 fn is_assignment(word: &str) -> bool {
@@ -228,6 +276,16 @@ mod tests {
             ("exec ./a; ./b", Some("./a")),
             ("./a;./b", Some("./a")),
             ("./a&", Some("./a")),
+            ("2>/dev/null ./a", Some("./a")),
+            (">log ./a", Some("./a")),
+            ("> log 2>&1 ./a", Some("./a")),
+            ("<in ./a >out", Some("./a")),
+            ("'./R&D/tool' x", Some("./R&D/tool")),
+            ("./R\\&D x", Some("./R&D")),
+            ("( ./a )", Some("./a")),
+            ("(./a)", Some("./a")),
+            ("{ ./a; }", Some("./a")),
+            ("! ./a", Some("./a")),
             ("./a=b", Some("./a=b")),
             ("./a 'x", Some("./a")),
             ("  ", None),

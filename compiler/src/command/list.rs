@@ -2,7 +2,8 @@
 
 //! Lists of what scripts can name: `-l`, `-L`, `--dump-probe-types`, `--dump-probe-aliases`, `--dump-functions`.
 
-use spile_core::{elaborate, library, probe};
+use spile_core::elaborate::{self, is_unprivileged};
+use spile_core::{library, probe};
 use spile_syntax::ast;
 
 use crate::outcome::Outcome;
@@ -47,5 +48,5 @@ pub(super) fn probe_aliases(session: &Session, scripts: &[ast::Script]) -> Resul
 
 /// `--dump-functions`
 pub(super) fn functions(session: &Session, scripts: &[ast::Script]) -> Result<Outcome, Failed> {
-    print_lines(library::functions(scripts, &session.sources))
+    print_lines(library::functions(scripts, &session.sources, is_unprivileged))
 }

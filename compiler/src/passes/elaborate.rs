@@ -122,7 +122,7 @@ pub fn listed_probes(program: &Program) -> impl Iterator<Item = &Probe> {
     let before = std::iter::once(None).chain(program.probes.iter().map(Some));
     let is_same = |probe: &Probe, before: Option<&Probe>| {
         probe.point.ends_with(".begin")
-            && before.is_some_and(|before| before.point == probe.point && before.script_point == probe.script_point)
+            && before.is_some_and(|before| before.point == probe.point && before.span == probe.span)
     };
     program.probes.iter().zip(before).filter(move |(probe, before)| !is_same(probe, *before)).map(|(probe, _)| probe)
 }

@@ -7,6 +7,8 @@
 pub const TABLES: [&str; 2] = [".gopclntab", ".data.rel.ro.gopclntab"];
 /// Bytes that a function takes in a table, at least.
 const LEAST_BYTES: usize = 24;
+/// Functions that are taken: the largest programs have some 300,000.
+const MOST: usize = 4 << 20;
 /// Longest name that is taken, in bytes.
 const LONGEST: usize = 4096;
 
@@ -60,7 +62,15 @@ pub fn functions(table: &[u8]) -> Option<Vec<Function<'_>>> {
         left = rest.unwrap_or(0);
         rest.is_some()
     };
-    Some((0..count).filter_map(function).take_while(fits).collect())
+    // They are sorted.
+    let mut before = 0;
+    let is_next = |function: &Function| {
+        let fits = function.at >= before;
+        before = function.at;
+        fits
+    };
+    let with_code = (0..count).filter_map(function).filter(|function| function.size > 0);
+    Some(with_code.take_while(is_next).take_while(fits).take(MOST).collect())
 }
 
 /// None: of a version before Go 1.16 or one that is not known yet, or for numbers that are not of 64 bits.

@@ -73,8 +73,8 @@ fn pages(root: &Path) -> Result<BTreeMap<&'static str, String>> {
             "functions.md",
             page(
                 "Functions",
-                "The output of `spile --dump-functions`. Scripts with `--privilege=stapusr` may call those that are unprivileged.",
-                group_by_letter(library::functions(&scripts, &sources)),
+                "The output of `spile --dump-functions`. Scripts with `--privilege=stapusr` may call those that are unprivileged, and functions of the library that call no others.",
+                group_by_letter(library::functions(&scripts, &sources, spile_core::elaborate::is_unprivileged)),
             ),
         ),
         ("macros.md", page("Macros", "Macros of the library, used as `@NAME(...)`.", list(macros_of(root)?))),

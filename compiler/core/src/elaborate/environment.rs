@@ -84,6 +84,19 @@ impl<'a> Environment<'a> {
         }
     }
 
+    /// Adds a warning, unless the list has one of its code at its place.
+    pub fn add_first(&mut self, diagnostic: Diagnostic) {
+        let place = diagnostic.labels.first().map(|label| label.span);
+        let is_there = |at: &usize| {
+            self.problems.get(*at).is_some_and(|known| {
+                known.code == diagnostic.code && known.labels.first().map(|label| label.span) == place
+            })
+        };
+        if !self.known.get(&(diagnostic.code, place)).is_some_and(|known| known.iter().any(is_there)) {
+            self.add(diagnostic);
+        }
+    }
+
     /// The present state of the list.
     pub fn mark(&self) -> Mark {
         Mark { problems: self.problems.len(), failed: self.failed }

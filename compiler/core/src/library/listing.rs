@@ -4,14 +4,14 @@
 //!
 //! The text is the first sentence of the comment `/** ... */` directly above.
 
-use crate::elaborate::is_unprivileged;
 use spile_source::{SourceMap, Span};
 use spile_syntax as syntax;
 use spile_syntax::ast::{Component, Function, Item, Script, TypeName};
 use spile_syntax::outline::Outline;
 
-/// The functions of the scripts and the builtins, sorted; those that begin with `_` are internal.
-pub fn functions(scripts: &[Script], sources: &SourceMap) -> Vec<String> {
+/// The functions of the scripts and the builtins, sorted; those that begin with `_` are internal. Builtins that unprivileged scripts
+/// may call are marked.
+pub fn functions(scripts: &[Script], sources: &SourceMap, is_unprivileged: impl Fn(&str) -> bool) -> Vec<String> {
     let mut lines: Vec<String> = crate::builtin::all()
         .filter(|builtin| is_public(builtin.name))
         .map(|builtin| {
@@ -132,10 +132,11 @@ mod tests {
         let (script, wrong) = syntax::parse(&mut sources, file, &Environment::default(), &Macros::default());
         assert_eq!(wrong, []);
         let scripts = [script];
-        let lines = functions(&scripts, &sources);
+        let lines = functions(&scripts, &sources, |name| name == "cpu");
         assert!(lines.contains(&"f:long (a:string, b:unknown) /* How many */".to_string()), "{lines:?}");
         assert!(lines.contains(&"g:unknown ()".to_string()) && !lines.iter().any(|line| line.starts_with('_')));
-        assert!(lines.iter().any(|line| line.starts_with("pid:long () /* ")));
+        assert!(lines.iter().any(|line| line.starts_with("pid:long () /* ") && !line.contains("unprivileged")));
+        assert!(lines.iter().any(|line| line.starts_with("cpu:long () /* unprivileged */ /* ")));
         assert_eq!(aliases(&scripts, &sources), ["x.open /* Opens */", "x.open.return /* The return of x.open */"]);
     }
 }

@@ -151,6 +151,11 @@ impl Elf {
         Elf::new_program(path, file::open(path)?)
     }
 
+    /// The program or library in a file that is open; `path`: where it was found.
+    pub fn of_program_file(path: &Path, file: &std::fs::File) -> Result<Elf, Error> {
+        Elf::new_program(path, file::of_file(path, file)?)
+    }
+
     /// The program or library that these bytes are; `path` is that of the file around it, for messages.
     pub fn of_program_bytes(path: &Path, bytes: Vec<u8>) -> Result<Elf, Error> {
         Elf::new_program(path, Bytes::Unpacked(bytes))

@@ -58,6 +58,11 @@ impl Deref for Bytes {
 pub fn open(path: &Path) -> Result<Bytes, Error> {
     // Opening a pipe would wait for its writer: a program can name one as its debug file (.gnu_debuglink).
     let file = File::options().read(true).custom_flags(nix::libc::O_NONBLOCK).open(path).map_err(Error::read(path))?;
+    of_file(path, &file)
+}
+
+/// The same of a file that is open; `path`: where it was found.
+pub fn of_file(path: &Path, file: &File) -> Result<Bytes, Error> {
     let metadata = file.metadata().map_err(Error::read(path))?;
     if !metadata.is_file() {
         return Err(Error::Elf { path: path.into(), message: "not a regular file".into() });
@@ -67,13 +72,13 @@ pub fn open(path: &Path) -> Result<Bytes, Error> {
     }
     // SAFETY: the map is only read. A package manager replaces debug files by rename, which leaves the mapped inode as
     // it is; a file that somebody truncates while it is read would raise SIGBUS, as in every tool that maps it.
-    let Ok(map) = (unsafe { memmap2::Mmap::map(&file) }) else {
+    let Ok(map) = (unsafe { memmap2::Mmap::map(file) }) else {
         // sysfs lets its files be read, not mapped (`/sys/kernel/btf` before 6.16).
         return std::fs::read(path).map(Bytes::Unpacked).map_err(Error::read(path));
     };
     if map.starts_with(b"spile-cache") {
         let nothing = || Error::Unpack { path: path.into(), message: "an entry of the cache that is no file".into() };
-        return cache::file_in(&file).map(Bytes::Cached).ok_or_else(nothing);
+        return cache::file_in(file).map(Bytes::Cached).ok_or_else(nothing);
     }
     unpack(&map).map_or(Ok(Bytes::Mapped(map)), |unpacked| {
         unpacked.map(Bytes::Unpacked).map_err(|message| Error::Unpack { path: path.into(), message })

@@ -6,7 +6,7 @@ use std::cell::{OnceCell, RefCell};
 use std::collections::HashMap;
 use std::fs;
 use std::io::Read;
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Component, Path, PathBuf};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -152,18 +152,23 @@ impl Programs {
         Ok(found)
     }
 
-    /// Files that may have the debug information of a program, of this system; then, if a process runs it, where that has its
-    /// own, as in a container.
-    fn debug_places(&self, path: &Path, own: &Elf) -> Vec<PathBuf> {
-        let mut places = debug_places(path, own, &self.debug_dirs(), self.options.sysroot.as_deref());
+    /// Files that may have the debug information of a program where a process runs it that has a root directory of its own, as
+    /// in a container.
+    fn places_in_root(&self, path: &Path, own: &Elf) -> Vec<PathBuf> {
         let seen = in_root_of_process(path).or_else(|| self.seen_by_process.borrow().get(path).cloned());
-        if let Some((root, inside)) = seen {
-            let inside = root.join(inside.strip_prefix("/").unwrap_or(&inside));
-            let there = debug_places(&inside, own, &[root.join("usr/lib/debug")], Some(&root));
-            // Links of a container lead to its own files.
-            places.extend(there.iter().map(|place| canonical(place)));
-        }
-        places
+        let Some((root, inside)) = seen else { return Vec::new() };
+        let inside = root.join(inside.strip_prefix("/").unwrap_or(&inside));
+        let places = debug_places(&inside, own, &[root.join("usr/lib/debug")], Some(&root));
+        // Links of a container lead to its own files.
+        places.iter().map(|place| canonical(place)).collect()
+    }
+
+    /// The debug files of a program, those of this system first.
+    fn debug_files<'p>(&'p self, path: &'p Path, own: &'p Elf) -> impl Iterator<Item = Elf> + 'p {
+        let places = debug_places(path, own, &self.debug_dirs(), self.options.sysroot.as_deref());
+        let of_system = places.into_iter().filter_map(|place| Elf::open_program(&place).ok());
+        let of_process = self.places_in_root(path, own).into_iter().filter_map(|place| open_beside(&place, path));
+        of_system.chain(of_process).filter(|debug| own.is_described_by(debug))
     }
 
     /// The libraries of a program that fit `name`, a path or a shell pattern for a file name or path; of a running process those
@@ -238,14 +243,16 @@ impl Programs {
             return Ok(object(own, None));
         }
         let mut symbols = None;
-        for place in self.debug_places(path, &own) {
-            let Some(debug) = Elf::open_program(&place).ok().filter(|debug| own.is_described_by(debug)) else {
-                continue;
-            };
+        let mut described = None;
+        for debug in self.debug_files(path, &own) {
             if debug.has_section(".debug_info") {
-                return Ok(object(own, Some(debug)));
+                described = Some(debug);
+                break;
             }
             symbols = symbols.or(debug.has_symbols().then_some(debug));
+        }
+        if described.is_some() {
+            return Ok(object(own, described));
         }
         if let Some(debug) = self.indexed(own.build_id())? {
             return Ok(object(own, Some(debug)));
@@ -415,6 +422,17 @@ fn resolved(root: &Path, inside: &Path) -> PathBuf {
     root.join(at)
 }
 
+/// A debug file of a root directory that the user of some process may have made: only one that is on the program's own file
+/// system and belongs to the program's owner, or to root. What it says decides where breakpoints go in all processes that run
+/// the program.
+fn open_beside(place: &Path, program: &Path) -> Option<Elf> {
+    let program = fs::metadata(program).ok()?;
+    let file = fs::File::options().read(true).custom_flags(nix::libc::O_NONBLOCK).open(place).ok()?;
+    let found = file.metadata().ok()?;
+    let is_trusted = found.dev() == program.dev() && (found.uid() == 0 || found.uid() == program.uid());
+    if is_trusted { Elf::of_program_file(place, &file).ok() } else { None }
+}
+
 fn is_same_file(one: &Path, other: &Path) -> bool {
     let (Ok(one), Ok(other)) = (fs::metadata(one), fs::metadata(other)) else { return false };
     (one.dev(), one.ino()) == (other.dev(), other.ino())
@@ -553,6 +571,34 @@ mod tests {
         child.wait().expect("ends");
         assert_eq!((before, after), (copy, PathBuf::from(format!("/proc/{pid}/exe"))));
         assert_eq!(opened.expect("is an ELF file"), Elf::open(Path::new("/bin/sleep")).expect("one").build_id());
+    }
+
+    #[test]
+    fn debug_files_in_the_root_of_a_process_belong_to_the_program_s_owner() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let at = |name: &str| directory.path().join(name);
+        let debug = at("root/usr/lib/debug/bin/prog.debug");
+        fs::create_dir_all(debug.parent().expect("one")).expect("made");
+        fs::write(at("prog.c"), "int f(int n) { return n; }").expect("written");
+        let run = |program: &str, arguments: &[&std::ffi::OsStr]| {
+            assert!(std::process::Command::new(program).args(arguments).status().expect(program).success());
+        };
+        let (source, program) = (at("prog.c"), at("prog"));
+        let words = ["-g", "-shared", "-nostdlib", "-Wl,--build-id=sha1", "-o"].map(std::ffi::OsStr::new);
+        run("gcc", &[&words[..], &[program.as_os_str(), source.as_os_str()]].concat());
+        fs::copy(&program, &debug).expect("copied");
+        run("strip", &[program.as_os_str()]);
+        let has_lines = || {
+            let programs = Programs::new(SearchOptions::default());
+            let seen = (at("root"), PathBuf::from("/bin/prog"));
+            programs.seen_by_process.borrow_mut().insert(program.clone(), seen);
+            programs.open(&program).expect("an ELF file");
+            programs.without_debug_info()
+        };
+        assert_eq!(has_lines(), Vec::<String>::new());
+        if std::os::unix::fs::chown(&debug, Some(12345), None).is_ok() {
+            assert_eq!(has_lines(), [program.display().to_string()]);
+        }
     }
 
     #[test]

@@ -124,7 +124,8 @@ impl Lowering<'_, '_> {
             Err(error) if self.env.options.skip_bad_variables && number && error.is_bad_variable() => {
                 const REPLACED: &str = "bad $context variable being substituted with literal 0";
                 let diagnostic = Diagnostic::warning(Code("W0108"), REPLACED).at(expr.span, "");
-                self.env.add(diagnostic.note(error.diagnostic().message));
+                // Once for a place: a wildcard has another reason at each function.
+                self.env.add_first(diagnostic.note(error.diagnostic().message));
                 Ok(LongExpr::constant(0, expr.span).into())
             }
             lowered => lowered,
