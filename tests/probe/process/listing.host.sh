@@ -35,6 +35,8 @@
 # stdout: ^by symbol .*nothing tells whether an instruction begins there
 # stdout: ^by symbol error\[E0401\]
 # stdout: ^by symbol process\(".*/untold"\)\.statement\(0x[0-9a-f]+\)\.absolute$
+# stdout: ^lost process\(".*/lost"\)\.function\("first"\)$
+# stdout: ^lost .*no function's symbol tells what is there
 # stdout: ^variable .* no symbol of a global variable of that name; did you mean all\?$
 # stdout: ^of a library .* it is a library: name the program that is to be watched$
 # stdout: ^of a 32-bit program process\("\./narrow"\)\.data\("counter"\)\.write$
@@ -216,6 +218,16 @@ by_symbol -l "process(\"./untold\").statement($untold)"
 by_symbol -l "process(\"./untold\").statement($((untold + 1)))"
 by_symbol -p2 -e "probe process(\"./untold\").statement($((untold + 1))).absolute { println(1) }"
 by_symbol -g -l "process(\"./untold\").statement($((untold + 3))).absolute"
+# A function without a symbol is not the one before it.
+echo 'static int second(int); __attribute__((noinline)) int first(int x) { return x + 1; }
+static __attribute__((noinline)) int second(int x) { return x * 3; } int main(int c, char **v) { return first(c) + second(c); }' >lost.c
+gcc -O1 -fno-toplevel-reorder -o lost lost.c
+first=$((0x$(nm lost | awk '$3 == "first" {print $1}')))
+second=$((0x$(nm lost | awk '$3 == "second" {print $1}')))
+strip --keep-symbol=first lost
+for at in $((first + 1)) $second; do
+  { list -l "process(\"./lost\").function($at)" 2>&1 || true; } | sed 's/^/lost /'
+done
 { list -l 'process("./prog").data("al").write' 2>&1 || true; } | sed 's/^/variable /'
 { list -l 'process("libc.so.6").data("environ").write' 2>&1 || true; } | sed 's/^/of a library /'
 printf '.globl _start\n_start: hlt\n.data\n.globl counter\n.type counter, @object\n.size counter, 4\ncounter: .long 0\n' >narrow.s

@@ -645,6 +645,30 @@ impl Elf {
         Some(SymbolOffset { symbol: symbol.name.to_string(), offset: at - symbol.at })
     }
 
+    /// The function's symbol of whose code the address is, and the distance from it. One without a size goes on to the next symbol
+    /// that has one, or to the end of its section.
+    pub fn containing(&self, address: Address) -> Option<SymbolOffset> {
+        let at = self.flat(address)?;
+        let section = self.section_at(at)?.start;
+        let before = self.symbols_before(at).ok()?.take_while(|symbol| symbol.at >= section);
+        let (mut sized, mut open) = (false, None);
+        let mut functions = before.filter(|symbol| symbol.function && !symbol.name.starts_with("__pfx_"));
+        let found = functions.find(|symbol| {
+            match symbol.size {
+                0 if !sized && open.is_none() => open = Some(*symbol),
+                0 => {}
+                _ => {
+                    sized = true;
+                    // What is in another function ends with that one.
+                    open = open.filter(|open| open.at - symbol.at >= symbol.size);
+                }
+            }
+            at - symbol.at < symbol.size.max(1)
+        });
+        let symbol = found.or(open)?;
+        Some(SymbolOffset { symbol: symbol.name.to_string(), offset: at - symbol.at })
+    }
+
     /// The place of a symbol of this name.
     pub fn symbol_address(&self, name: &str) -> Result<Option<Address>, Error> {
         if self.symbols.get().is_none() {

@@ -230,6 +230,11 @@ impl Object {
         self.elf.near(address)
     }
 
+    /// The function's symbol of whose code the address is: see [`Elf::containing`].
+    pub fn containing(&self, address: Address) -> Option<SymbolOffset> {
+        self.elf.containing(address)
+    }
+
     /// The code of the functions that have the addresses, as in the file; None if no file here has the code.
     pub fn code_of(&self, addresses: &[Address]) -> Option<Code<'_>> {
         let elf = self.open_code(*addresses.first()?)?;

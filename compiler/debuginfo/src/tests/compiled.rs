@@ -862,3 +862,44 @@ fn conventions_of_languages() {
         assert_eq!(debug.convention(only(&debug, "f")).expect("is whole"), convention, "{language}");
     }
 }
+
+/// The function that an address is in, by symbols alone.
+#[test]
+fn functions_around_addresses() {
+    let text = r#"
+        .text
+        .globl f
+        .type f, @function
+f:      nop
+inside: ret
+        .size f, . - f
+behind: ret
+        .type open, @function
+open:   nop
+opened: ret
+        .type last, @function
+last:   nop
+        .type label, @function
+label:  nop
+nested: ret
+        .size last, . - last
+untold: ret
+        .section .other, "ax"
+other:  ret
+    "#;
+    let directory = tempfile::tempdir().expect("a directory");
+    std::fs::write(directory.path().join("f.s"), text).expect("written");
+    let linking = ["-nostdlib", "-static", "-Wl,-e,f", "f.s", "-o", "program"];
+    let output = Command::new("gcc").current_dir(directory.path()).args(linking).output().expect("gcc runs");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let elf = Elf::open(&directory.path().join("program")).expect("an object");
+    let around = |name: &str| {
+        let at = elf.symbol_address(name).expect("symbols").expect("is there");
+        elf.containing(at).map(|found| (found.symbol, found.offset))
+    };
+    let is = |symbol: &str, offset| Some((symbol.to_string(), offset));
+    assert_eq!((around("f"), around("inside"), around("behind")), (is("f", 0), is("f", 1), None));
+    assert_eq!((around("open"), around("opened")), (is("open", 0), is("open", 1)));
+    assert_eq!((around("last"), around("label"), around("nested")), (is("last", 0), is("label", 0), is("last", 2)));
+    assert_eq!((around("untold"), around("other")), (None, None));
+}

@@ -99,11 +99,10 @@ fn resolve_in(point: &Point, object: &Rc<Object>, resolver: &mut Resolver) -> Re
         let debug = object.debug().ok().filter(|debug| !debug.is_symbols());
         let tells = |code| debug.is_some_and(|debug| debug.function_at(code).is_ok_and(|found| found.is_some()));
         let is_untold = |code| point.has("absolute") || !tells(code);
-        let site = match object.code_address(number).is_some_and(is_untold) {
+        return match object.code_address(number).is_some_and(is_untold) {
             true => symbol::at_address(point, number, component, object, resolver),
-            false => address::resolve_in(point, number, component, object, resolver),
+            false => address::resolve_in(point, number, component, object, resolver).map(|site| vec![site]),
         };
-        return Ok(vec![site?]);
     }
     if let Some((text, component)) = point.string("statement") {
         let (pattern, lines) = lines::parse(&text).ok_or_else(|| function::no_place(&text, component))?;

@@ -85,15 +85,15 @@ pub(super) fn at_address(
     component: Span,
     object: &Rc<Object>,
     resolver: &mut Resolver,
-) -> Result<Site, PointError> {
+) -> Result<Vec<Site>, PointError> {
     let refused = |why: &str| PointError::NotProbeable { component, name: format!("{number:#x}"), why: why.into() };
     let address = object.code_address(number).ok_or_else(|| refused("no code is there"))?;
     let absolute = point.has("absolute");
     if absolute && !resolver.is_guru() {
         return Err(PointError::Guru { component, what: "a probe at an address that debug information does not name" });
     }
-    let near = object.near(address).filter(|near| near.offset <= address.offset);
-    let start = near.as_ref().map(|near| Address { offset: address.offset - near.offset, ..address });
+    let around = object.containing(address).filter(|around| around.offset <= address.offset);
+    let start = around.as_ref().map(|around| Address { offset: address.offset - around.offset, ..address });
     let statement = point.has("statement");
     let at = match start {
         Some(start) if !statement || start == address => start,
@@ -106,19 +106,23 @@ pub(super) fn at_address(
         }
     };
     let code = Code::of(point, object, resolver)?;
+    let near = around.or_else(|| object.near(address));
     let name = near.map(|near| near.symbol).unwrap_or_default();
     if !statement {
-        return site(point, object, code, &name, at).map_err(refused);
+        let places = object.implementations(at).unwrap_or_else(|| vec![at]);
+        let sites = places.into_iter().map(|at| site(point, object, code, &name, at).map_err(refused));
+        let sites = sites.collect::<Result<Vec<Site>, PointError>>()?;
+        return if sites.is_empty() { Err(refused(UNSHOWN)) } else { Ok(sites) };
     }
     let attachment = code.at(object, at).map_err(refused)?;
     let suffix = if absolute { ".absolute" } else { "" };
-    Ok(Site {
+    Ok(vec![Site {
         point: format!("{}.statement({:#x}){suffix}", owner_of(object), at.offset),
         function: name.clone(),
         module: object.name().to_string(),
         attachment,
         context: Rc::new(SymbolContext { object: object.clone(), symbol: name, returning: false }),
-    })
+    }])
 }
 
 /// The function of debug information that begins there, whatever its name.
