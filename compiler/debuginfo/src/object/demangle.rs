@@ -120,6 +120,10 @@ pub(crate) fn operator_key(operator: &str) -> String {
 
 /// An operator's name without the arguments of its template, if it has any: `operator<< <int>`.
 pub(crate) fn plain_operator(operator: &str) -> &str {
+    // `operator<<` has none.
+    if !operator.ends_with('>') {
+        return operator;
+    }
     let mut depth = 0usize;
     for (at, byte) in operator.bytes().enumerate().rev() {
         match byte {
@@ -295,6 +299,11 @@ mod tests {
             ("operator->", "operator->"),
             ("operator<=>", "operator<=>"),
             ("operator<", "operator<"),
+            ("operator<<", "operator<<"),
+            ("operator<<=", "operator<<="),
+            ("operator< <int>", "operator<"),
+            ("operator<<int>", "operator<"),
+            ("operator()<A<int> >", "operator()"),
         ] {
             assert_eq!(plain_operator(whole), plain);
         }

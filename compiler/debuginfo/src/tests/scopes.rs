@@ -293,12 +293,12 @@ const OPERATORS: &str = "
     struct Box { long v;
         operator long() const { return v; } explicit operator bool() const { return v != 0; } operator const char *() const { return room; }
         int operator()(int a) { return v + a; } Box operator,(const Box &o) { return Box{v + o.v}; }
-        bool operator<(const Box &o) const { return v < o.v; } Box *operator->() { return this; } long operator[](int i) { return v + i; }
+        bool operator<(const Box &o) const { return v < o.v; } long operator<<(int by) const { return v << by; } Box *operator->() { return this; } long operator[](int i) { return v + i; }
         template <typename T> T operator*(T o) { return v * o; } };
     void *operator new[](size n) { return room + n; }
     Box operator\"\"_x(unsigned long long n) { return Box{(long)n}; }
     int main(int c, char **) { Box b{c}; char *p = new char[c]; Box d = (b, 3_x);
-        return b(2) + b.operator long() + (b < d) + (bool)d + b[1] + b->v + p[0] + *(const char *)b + b * 3; }";
+        return b(2) + b.operator long() + (b < d) + (b << 2) + (bool)d + b[1] + b->v + p[0] + *(const char *)b + b * 3; }";
 
 #[test]
 fn operators() {
@@ -314,6 +314,8 @@ fn operators() {
             "Box::operator()(int)",
             "operator,",
             "operator<",
+            "Box::operator<",
+            "operator<<",
             "operator->",
             "Box::operator[]",
             "operator*",
