@@ -34,8 +34,10 @@ struct UnitInstances {
     inlined: Vec<(Die, Die)>,
     /// Functions that are not nested in another one, sorted.
     subprograms: Vec<Die>,
-    /// Those that are, each with the end of its entries in the section; sorted. None in C, but for nested functions of gcc's.
-    nested: Vec<(Die, Die)>,
+    /// Those that are, sorted. None in C, but for nested functions of gcc's.
+    nested: Vec<Die>,
+    /// Where the entries of one of these begin or end, and the innermost function that those from there on are in; sorted.
+    innermost: Vec<(Die, Die)>,
     /// Functions and inlined instances with labels in them that have addresses; sorted.
     labelled: Vec<Die>,
 }
@@ -77,19 +79,19 @@ impl Instances {
     /// The functions of a unit: outermost ones, then those in them.
     pub fn subprograms(&self, store: &Store, slot: usize) -> Result<impl Iterator<Item = Die>, EntryError> {
         let unit = self.unit(store, slot)?;
-        Ok(unit.subprograms.iter().copied().chain(unit.nested.iter().map(|(die, _)| *die)))
+        Ok(unit.subprograms.iter().copied().chain(unit.nested.iter().copied()))
     }
 
     /// The innermost function of a unit that an entry is in.
     pub fn subprogram_around(&self, store: &Store, inner: Die) -> Result<Option<Die>, EntryError> {
         let unit = self.unit(store, store.slot_of(inner)?)?;
-        let before = unit.nested.partition_point(|(die, _)| *die < inner);
-        let nested = unit.nested.iter().take(before).rev().find(|(_, end)| inner < *end);
-        if let Some((die, _)) = nested {
-            return Ok(Some(*die));
-        }
         let before = unit.subprograms.partition_point(|die| *die < inner);
-        Ok(before.checked_sub(1).and_then(|at| unit.subprograms.get(at)).copied())
+        let outermost = before.checked_sub(1).and_then(|at| unit.subprograms.get(at)).copied();
+        let before = unit.innermost.partition_point(|(from, _)| *from <= inner);
+        let nested = before.checked_sub(1).and_then(|at| unit.innermost.get(at));
+        // What begins or ends before the outermost function is not in it.
+        let nested = nested.filter(|(from, _)| outermost.is_some_and(|outermost| outermost < *from));
+        Ok(nested.map(|(_, function)| *function).or(outermost))
     }
 
     /// Whether there is a label in the code of a function's copy or inlined instance: most have none.
@@ -471,8 +473,9 @@ fn scan_instances(store: &Store, slot: usize) -> Result<UnitInstances, EntryErro
         }
         // In C only functions have functions in them.
         if !is_c || tag == gimli::DW_TAG_subprogram || !open.is_empty() {
-            while let Some((_, nested)) = open.pop_if(|(outer, _)| depth <= *outer) {
-                found.nested.push((nested, die));
+            while open.pop_if(|(outer, _)| depth <= *outer).is_some() {
+                let function = open.last().map(|(_, function)| *function).or(found.subprograms.last().copied());
+                found.innermost.extend(function.map(|function| (die, function)));
             }
             around = around.filter(|outer| depth > *outer);
             match around {
@@ -481,7 +484,11 @@ fn scan_instances(store: &Store, slot: usize) -> Result<UnitInstances, EntryErro
                     found.subprograms.push(die);
                     around = Some(depth);
                 }
-                Some(_) => open.push((depth, die)),
+                Some(_) => {
+                    open.push((depth, die));
+                    found.nested.push(die);
+                    found.innermost.push((Die(die.0.saturating_add(1)), die));
+                }
             }
         }
         let placed = || abbreviation.attributes().iter().any(|spec| spec.name() == gimli::DW_AT_low_pc);
@@ -513,8 +520,6 @@ fn scan_instances(store: &Store, slot: usize) -> Result<UnitInstances, EntryErro
         }
         inside.push(Within { depth, die, function: origin.unwrap_or(die), labelled: false });
     }
-    found.nested.extend(open.into_iter().map(|(_, nested)| (nested, Die(slot.end))));
-    found.nested.sort_unstable();
     found.inlined.sort_unstable();
     found.labelled.sort_unstable();
     Ok(found)
@@ -664,4 +669,68 @@ fn read_some_ranges(store: &Store, unit: &Unit, entry: &Entry, most: usize) -> R
     };
     ranges.extend(high.filter(|high| low < *high).map(|high| low..high));
     Ok(ranges)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::Command;
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::object::Elf;
+
+    /// A function with very many declarations in it, and one with functions in functions. Each entry but the unit's is one byte.
+    const NESTED: &str = r#"
+        .section .debug_abbrev, ""
+        .uleb128 1, 0x11
+        .byte 1
+        .uleb128 0, 0
+        .uleb128 2, 0x2e
+        .byte 1
+        .uleb128 0, 0
+        .uleb128 3, 0x2e
+        .byte 0
+        .uleb128 0, 0
+        .uleb128 4, 0x1d
+        .byte 0
+        .uleb128 0, 0
+        .byte 0
+        .section .debug_info, ""
+        .long 2f - 1f
+1:      .value 4
+        .long .debug_abbrev
+        .byte 8, 1
+        .byte 2
+        .fill MANY, 1, 3
+        .byte 0
+        .byte 2, 4, 2, 4, 2, 4, 0, 4, 3, 4, 0, 4
+        .fill MANY, 1, 4
+        .byte 0
+        .byte 2, 4, 0
+        .byte 0
+2:
+    "#;
+
+    #[test]
+    fn functions_around_entries() {
+        let many = 100_000;
+        let directory = tempfile::tempdir().expect("a directory");
+        std::fs::write(directory.path().join("f.s"), NESTED.replace("MANY", &many.to_string())).expect("written");
+        let output = Command::new("gcc").current_dir(directory.path()).args(["-c", "f.s"]).output();
+        let output = output.expect("gcc runs");
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let elf = Elf::open(&directory.path().join("f.o")).expect("an object");
+        let dwarf = Dwarf::open(Arc::new(elf), None).expect("has DWARF");
+        let around = |entry: u32| dwarf.subprogram_around(Die(entry)).expect("is whole").map(|die| die.0);
+        let first = 12;
+        assert_eq!((around(first), around(first + 1), around(first + many)), (None, Some(first), Some(first)));
+        let second = first + many + 2;
+        let found: Vec<Option<u32>> = (1..12).map(|entry| Some(around(second + entry)? - second)).collect();
+        let outer = [0, 0, 2, 2, 4, 4, 2, 2, 2, 2, 0];
+        assert_eq!(found, outer.map(Some));
+        // Those before an entry are not looked at one by one: this would not end in a minute.
+        let behind = second + 12;
+        assert!((behind..behind + many).all(|entry| around(entry) == Some(second)));
+        assert_eq!(around(behind + many + 2), Some(behind + many + 1));
+    }
 }
