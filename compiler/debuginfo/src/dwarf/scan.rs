@@ -13,7 +13,7 @@ use gimli::{AttributeValue, DwTag, UnitOffset};
 use rayon::prelude::*;
 
 use super::entry::{Entries, skip_children};
-use super::store::{Bytes, Die, EntryError, Slot, Store, Unit, die_at, flag};
+use super::store::{Bytes, Die, EntryError, Slot, Store, Unit, die_at, flag, number};
 use crate::facts::TypeTag;
 use crate::object::demangle::{demangled, fits, split_scope, without_outer_parameters};
 use spile_base::glob;
@@ -160,10 +160,14 @@ struct Reading<'s> {
     nests_functions: bool,
     /// How many of the scopes are around the outermost function that is being read, if one is.
     around_function: Option<usize>,
-    /// Lambdas seen in each scope.
-    lambdas: HashMap<Arc<str>, usize>,
+    /// Lambdas of the unit, in the order of their entries.
+    lambdas: Vec<Lambda>,
+    /// What is in lambdas of which only the places are known; they are numbered when the unit has been read.
+    unnumbered: Vec<(Die, Arc<str>)>,
     /// Those that are being read, innermost last, each with those around it.
     scopes: Vec<Arc<str>>,
+    /// The functions that are being read, each with its depth in `scopes`.
+    functions: Vec<(usize, Die)>,
     /// DW_AT_decl_file of each of them.
     files: Vec<u32>,
     /// Scopes of declarations, which definitions refer to.
@@ -219,8 +223,10 @@ fn scan(store: &Store, index: usize, partial: &mut Partial) -> Result<HashMap<Di
         nests,
         nests_functions,
         around_function: None,
-        lambdas: HashMap::new(),
+        lambdas: Vec::new(),
+        unnumbered: Vec::new(),
         scopes: Vec::new(),
+        functions: Vec::new(),
         files: Vec::new(),
         declared: HashMap::new(),
         early: Vec::new(),
@@ -234,6 +240,7 @@ fn scan(store: &Store, index: usize, partial: &mut Partial) -> Result<HashMap<Di
         true => read_entries::<true>(header, &abbreviations, raw, &mut reading, partial)?,
         false => read_entries::<false>(header, &abbreviations, raw, &mut reading, partial)?,
     }
+    reading.number_lambdas(partial);
     for (definition, declaration) in &reading.early {
         if (slot.start..slot.end).contains(&declaration.0) {
             partial.scopes.extend(reading.declared.get(declaration).map(|scope| (*definition, scope.clone())));
@@ -297,8 +304,37 @@ pub(super) fn is_nesting(language: gimli::DwLang) -> bool {
 }
 
 /// How the name of a lambda begins, where debug information does not say what linkers call it: `{lambda#2}` is the second one
-/// of its function.
+/// of its function, by their places in the source.
 const LAMBDA: &str = "{lambda#";
+
+/// The same while the unit is read, before the number among all of the unit's.
+const UNNUMBERED: &str = "{lambda#@";
+
+/// What a lambda is numbered by.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+struct Lambda {
+    /// The innermost function around it, if it is in one.
+    function: Option<Die>,
+    /// Namespaces, types and functions around it.
+    scope: Arc<str>,
+    /// File, line and column.
+    place: [u64; 3],
+}
+
+/// The scope with the numbers that the lambdas have in their functions.
+fn numbered(scope: &str, numbers: &[usize]) -> Arc<str> {
+    let (mut whole, mut rest) = (String::new(), scope);
+    while let Some((before, from)) = rest.split_once(UNNUMBERED) {
+        whole.push_str(before);
+        let end = from.find('}').unwrap_or(from.len());
+        let number = from.get(..end).and_then(|index| numbers.get(index.parse::<usize>().ok()?));
+        whole.push_str(LAMBDA);
+        whole.push_str(&number.copied().unwrap_or(0).to_string());
+        rest = from.get(end..).unwrap_or_default();
+    }
+    whole.push_str(rest);
+    whole.into()
+}
 
 /// What a scope without a name is called.
 pub(super) const UNNAMED: &str = "(anonymous namespace)";
@@ -438,14 +474,19 @@ impl Reading<'_> {
             gimli::DW_TAG_lexical_block => around,
             gimli::DW_TAG_subprogram => {
                 self.around_function.get_or_insert(self.scopes.len());
+                self.functions.push((self.scopes.len(), self.die(offset)));
                 self.scope_of_function(offset, seen, around)?
             }
             _ => match text(self.store, self.index, seen)? {
-                None if tag != gimli::DW_TAG_namespace && self.is_lambda(offset)? => {
-                    let number = self.lambdas.entry(around.clone()).or_insert(0);
-                    *number += 1;
-                    within(&around, Some(format!("{LAMBDA}{number}}}").as_bytes())).into()
-                }
+                None if tag != gimli::DW_TAG_namespace => match self.place_of_lambda(offset)? {
+                    Some(place) => {
+                        let function = self.functions.last().map(|(_, function)| *function);
+                        let name = format!("{UNNUMBERED}{}}}", self.lambdas.len());
+                        self.lambdas.push(Lambda { function, scope: around.clone(), place });
+                        within(&around, Some(name.as_bytes())).into()
+                    }
+                    None => within(&around, None).into(),
+                },
                 name => within(&around, name).into(),
             },
         };
@@ -454,9 +495,13 @@ impl Reading<'_> {
         Ok(())
     }
 
-    /// Whether a type without a name is that of a lambda: it can be called.
-    fn is_lambda(&self, offset: UnitOffset) -> Result<bool, EntryError> {
-        let (unit, entry) = self.store.entry(Die(self.slot.start.saturating_add(offset.0 as u32)))?;
+    fn die(&self, offset: UnitOffset) -> Die {
+        Die(self.slot.start.saturating_add(offset.0 as u32))
+    }
+
+    /// File, line and column of a type without a name that is one of a lambda: it can be called.
+    fn place_of_lambda(&self, offset: UnitOffset) -> Result<Option<[u64; 3]>, EntryError> {
+        let (unit, entry) = self.store.entry(self.die(offset))?;
         let mut found = false;
         entry.each_child(unit, |child| -> Result<(), EntryError> {
             if child.tag() == gimli::DW_TAG_subprogram {
@@ -465,7 +510,38 @@ impl Reading<'_> {
             }
             Ok(())
         })?;
-        Ok(found)
+        let file = match entry.attr_value(gimli::DW_AT_decl_file) {
+            Some(AttributeValue::FileIndex(file)) => file,
+            _ => 0,
+        };
+        let [line, column] =
+            [gimli::DW_AT_decl_line, gimli::DW_AT_decl_column].map(|name| number(&entry, name).unwrap_or(0));
+        Ok(found.then_some([file, line, column]))
+    }
+
+    /// Numbers the lambdas by their places: compilers write those of inner blocks behind others.
+    fn number_lambdas(&mut self, partial: &mut Partial) {
+        if self.lambdas.is_empty() {
+            return;
+        }
+        let mut sorted: Vec<(&Lambda, usize)> = self.lambdas.iter().zip(0..).collect();
+        sorted.sort_unstable();
+        let mut numbers = vec![0; sorted.len()];
+        for of_one in sorted.chunk_by(|(a, _), (b, _)| (a.function, &a.scope) == (b.function, &b.scope)) {
+            for ((_, index), number) in of_one.iter().zip(1..) {
+                numbers.get_mut(*index).into_iter().for_each(|own| *own = number);
+            }
+        }
+        // Many entries share a scope, which may be long.
+        let mut known: HashMap<usize, (Arc<str>, Arc<str>)> = HashMap::new();
+        let mut renamed = |scope: &Arc<str>| {
+            let key = scope.as_ptr() as usize;
+            known.entry(key).or_insert_with(|| (scope.clone(), numbered(scope, &numbers))).1.clone()
+        };
+        partial.scopes.extend(self.unnumbered.iter().map(|(die, scope)| (*die, renamed(scope))));
+        for scope in self.declared.values_mut().filter(|scope| scope.contains(UNNUMBERED)) {
+            *scope = renamed(scope);
+        }
     }
 
     /// The scope of what is in a function.
@@ -482,7 +558,7 @@ impl Reading<'_> {
         }
         let declaration = seen.specification.and_then(|at| self.store.target(start, at));
         let around = declaration.and_then(|(die, _)| self.declared.get(&die).cloned()).unwrap_or(around);
-        let die = Die(start.0.saturating_add(offset.0 as u32));
+        let die = self.die(offset);
         let name = self.named(die, seen)?.map(|named| named.name);
         Ok(name.map_or(around.clone(), |name| within(&around, Some(name)).into()))
     }
@@ -491,6 +567,7 @@ impl Reading<'_> {
     fn leave(&mut self) -> bool {
         let left = self.scopes.pop().is_some();
         self.files.pop();
+        self.functions.pop_if(|(depth, _)| *depth >= self.scopes.len());
         self.around_function = self.around_function.filter(|around| *around < self.scopes.len());
         left
     }
@@ -515,7 +592,7 @@ impl Reading<'_> {
         seen: &EntryAttributes,
         partial: &mut Partial,
     ) -> Result<(), EntryError> {
-        let die = Die(self.slot.start.saturating_add(offset.0 as u32));
+        let die = self.die(offset);
         let scope = match self.nests || self.around_function.is_some() {
             true => self.scope_of(tag, die, seen),
             false => None,
@@ -546,7 +623,11 @@ impl Reading<'_> {
             }
             scope => scope,
         };
-        partial.scopes.extend(scope.iter().map(|scope| (die, scope.clone())));
+        let scopes = scope.iter().map(|scope| (die, scope.clone()));
+        match scope.as_ref().is_some_and(|scope| scope.contains(UNNUMBERED)) {
+            true => self.unnumbered.extend(scopes),
+            false => partial.scopes.extend(scopes),
+        }
         match type_tag(tag) {
             Some(tag) => {
                 partial.types.entry((tag, name.as_ptr() as usize, scope)).or_insert((name, die));

@@ -266,6 +266,46 @@ fn functions_in_functions() {
     }
 }
 
+const LAMBDAS: &str = "volatile int seed = 3;
+    #define LAMBDA [n](int x) __attribute__((noinline)) { asm volatile(\"\" : \"+r\"(x)); return x + n; }
+    static __attribute__((noinline)) int over(int n) { auto a = LAMBDA; return a(seed); }
+    static __attribute__((noinline)) int over(long n) { auto a = LAMBDA; return a(seed); }
+    int main(int n, char **)
+    {
+        auto first = LAMBDA;
+        int all = first(seed);
+        {
+            auto second = LAMBDA;
+            all += second(seed);
+            auto third = [n](int x) __attribute__((noinline)) {
+                auto deep = LAMBDA; return deep(x); };
+            all += third(seed);
+        }
+        auto fourth = LAMBDA;
+        return all + fourth(seed) + over(2) + over(3L);
+    }";
+
+/// Lambdas of which gcc does not write what linkers call them are numbered as linkers do: by their places, those of each function
+/// by themselves.
+#[test]
+fn numbers_of_lambdas() {
+    for options in ["-gdwarf-5", "-gdwarf-4"] {
+        let directory = linked("g++", &[options], &[LAMBDAS]);
+        let debug = open(&directory.path().join("program"));
+        let lines = |name: &str| {
+            let pattern = FunctionPattern { name: format!("{name}::operator()"), file: None };
+            let found = debug.find_functions(&pattern).expect("an index");
+            let mut lines: Vec<u32> = found.into_iter().map(|id| debug.function(id).expect("is whole").line).collect();
+            lines.sort_unstable();
+            lines
+        };
+        let of_main = [1, 2, 3, 4].map(|number| lines(&format!("main::{{lambda#{number}}}")));
+        assert_eq!(of_main, [vec![7], vec![10], vec![12], vec![16]], "{options}");
+        assert_eq!(lines("main::{lambda#3}::operator()::{lambda#1}"), [13]);
+        assert_eq!((lines("over::{lambda#1}"), lines("over::{lambda#2}")), (vec![3, 4], vec![]));
+    }
+}
+
 /// Functions that gcc's C can have in functions.
 #[test]
 fn nested_functions_of_c() {
