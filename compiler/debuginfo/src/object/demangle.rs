@@ -103,8 +103,10 @@ pub(crate) fn split_operator(name: &str) -> Option<(Option<&str>, &str)> {
 /// The same for all spellings of an operator's name: `operator new []` and `operator new[]`, `operator long int` and `operator long`.
 pub(crate) fn operator_key(operator: &str) -> String {
     let what = operator.strip_prefix("operator").unwrap_or(operator);
-    let is_type =
-        what.starts_with(' ') && !["new", "delete", "co_await", "\""].iter().any(|word| what.trim().starts_with(word));
+    let begins = |first: char| first.is_alphabetic() || first == '_' || first == ':';
+    let is_type = what.starts_with(' ')
+        && what.trim_start().starts_with(begins)
+        && !["new", "delete", "co_await"].iter().any(|word| what.trim().starts_with(word));
     if !is_type {
         return what.replace(' ', "");
     }
@@ -158,7 +160,7 @@ pub(crate) fn without_outer_parameters(pattern: &str) -> Cow<'_, str> {
     let mut depth = 0usize;
     while let Some(next) = rest.chars().next() {
         let inner = rest.strip_prefix('(').filter(|inner| depth == 0 && !inner.starts_with("anonymous namespace"));
-        let is_name = plain.ends_with("operator");
+        let is_name = plain.trim_end().ends_with("operator");
         let behind = inner.filter(|_| !is_name).and_then(|inner| inner.get(closing(inner)?..));
         let behind = behind.map(|behind| behind.strip_prefix(" const").unwrap_or(behind));
         if let Some(behind) = behind.filter(|behind| behind.starts_with("::")) {
@@ -192,7 +194,7 @@ fn closing(inner: &str) -> Option<usize> {
 /// A pattern without the types of parameters after it, and these.
 pub(crate) fn split_parameters(pattern: &str) -> (&str, Option<&str>) {
     let split = pattern.strip_suffix(')').and_then(|inner| inner.rsplit_once('('));
-    match split.filter(|(name, _)| !name.is_empty() && !name.ends_with("operator")) {
+    match split.filter(|(name, _)| !name.is_empty() && !name.trim_end().ends_with("operator")) {
         Some((name, parameters)) => (name, Some(parameters)),
         None => (pattern, None),
     }
@@ -261,6 +263,8 @@ mod tests {
         assert!(scope_fits("Class", "ns::Class") && !scope_fits("", "ns") && !scope_fits("lass", "ns::Class"));
         assert_eq!(split_parameters("ns::f(int, char*)"), ("ns::f", Some("int, char*")));
         assert_eq!(split_parameters("operator()"), ("operator()", None));
+        assert_eq!(split_parameters("operator ()"), ("operator ()", None));
+        assert_eq!(split_parameters("operator () (int)").1, Some("int"));
         for (written, plain) in [
             ("ns::run(int)::Local::twice(int)", "ns::run::Local::twice(int)"),
             ("main::{lambda(int)#1}::operator()(int) const", "main::{lambda(int)#1}::operator()(int)"),
@@ -288,6 +292,10 @@ mod tests {
             ("operator long unsigned int", "operator unsigned long"),
             ("operator char const*", "operator const char *"),
             ("operator new []", "operator new[]"),
+            ("operator ()", "operator()"),
+            ("operator ==", "operator=="),
+            ("operator [ ]", "operator[]"),
+            ("operator <=>", "operator<=>"),
             ("operator\"\" _x", "operator\"\"_x"),
         ] {
             assert_eq!(operator_key(one), operator_key(other));
