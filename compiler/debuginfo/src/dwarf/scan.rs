@@ -470,6 +470,10 @@ impl Reading<'_> {
 
     fn enter(&mut self, tag: DwTag, offset: UnitOffset, seen: &EntryAttributes) -> Result<(), EntryError> {
         let around = self.scopes.last().cloned().unwrap_or_else(|| "".into());
+        if tag != gimli::DW_TAG_lexical_block {
+            // The scope has a copy of it.
+            self.store.list(around.as_bytes())?;
+        }
         let scope = match tag {
             gimli::DW_TAG_lexical_block => around,
             gimli::DW_TAG_subprogram => {
@@ -560,6 +564,11 @@ impl Reading<'_> {
         let around = declaration.and_then(|(die, _)| self.declared.get(&die).cloned()).unwrap_or(around);
         let die = self.die(offset);
         let name = self.named(die, seen)?.map(|named| named.name);
+        if seen.specification.is_some() {
+            // Neither its name nor what is around its declaration has been charged here.
+            self.store.list(around.as_bytes())?;
+            self.store.list(name.unwrap_or_default())?;
+        }
         Ok(name.map_or(around.clone(), |name| within(&around, Some(name)).into()))
     }
 
@@ -648,6 +657,7 @@ impl Reading<'_> {
             self.store.string(unit, linked.or_else(|| entry.attr_value(gimli::DW_AT_MIPS_linkage_name))?)
         });
         let whole = linked.and_then(|linked| demangled(std::str::from_utf8(linked).ok()?));
+        self.store.list(whole.as_deref().unwrap_or_default().as_bytes())?;
         let plain = whole.as_deref().map(without_outer_parameters);
         Ok(plain.and_then(|plain| split_scope(&plain).map(|(scope, _)| scope.into())))
     }

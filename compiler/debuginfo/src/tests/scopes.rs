@@ -374,3 +374,56 @@ fn operators() {
         }
     }
 }
+
+/// Functions with a long name that is only once in the file, each with one in it.
+const LONG_SCOPES: &str = r#"
+        .globl main
+main:   ret
+        .section .debug_abbrev, ""
+        .uleb128 1, 0x11
+        .byte 1
+        .uleb128 0x13, 0x0b, 0, 0
+        .uleb128 2, 0x2e
+        .byte 0
+        .uleb128 0x3c, 0x19, 3, 8, 0, 0
+        .uleb128 3, 0x2e
+        .byte 1
+        .uleb128 0x47, 0x13, 0, 0
+        .uleb128 4, 0x2e
+        .byte 0
+        .uleb128 3, 8, 0, 0
+        .byte 0
+        .section .debug_info, ""
+        .long 2f - 1f
+1:      .value 4
+        .long .debug_abbrev
+        .byte 8
+        .byte 1, 4
+        .byte 2
+        .fill 3000, 1, 'n'
+        .byte 0
+        .rept MANY
+        .byte 3
+        .long 13
+        .byte 4, 'x', 0
+        .byte 0
+        .endr
+        .byte 0
+2:
+"#;
+
+/// What is around functions is charged as their names are: a small file could make gigabytes of it.
+#[test]
+fn scopes_of_small_files() {
+    for (many, is_read) in [(100, true), (10_000, false)] {
+        let directory = tempfile::tempdir().expect("a directory");
+        let text = LONG_SCOPES.replace("MANY", &many.to_string());
+        std::fs::write(directory.path().join("f.s"), text).expect("written");
+        let linking = ["-nostdlib", "-static", "-Wl,-e,main", "f.s", "-o", "program"];
+        let output = Command::new("gcc").current_dir(directory.path()).args(linking).output().expect("gcc runs");
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let found = open(&directory.path().join("program"))
+            .find_functions(&FunctionPattern { name: "nnn*::x".into(), file: None });
+        assert_eq!(found.map(|found| found.len()).ok(), is_read.then_some(many), "{many}");
+    }
+}
