@@ -310,6 +310,17 @@ const LAMBDA: &str = "{lambda#";
 /// The same while the unit is read, before the number among all of the unit's.
 const UNNUMBERED: &str = "{lambda#@";
 
+/// What the scope of a function without a name is called while the unit is read: clang's, in place of one that is inlined
+/// everywhere.
+const NAMELESS: &str = "{function}";
+
+fn without_nameless(scope: Arc<str>) -> Arc<str> {
+    match scope.contains(NAMELESS) {
+        true => scope.replace("{function}::", "").replace(NAMELESS, "").into(),
+        false => scope,
+    }
+}
+
 /// What a lambda is numbered by.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 struct Lambda {
@@ -569,7 +580,7 @@ impl Reading<'_> {
             self.store.list(around.as_bytes())?;
             self.store.list(name.unwrap_or_default())?;
         }
-        Ok(name.map_or(around.clone(), |name| within(&around, Some(name)).into()))
+        Ok(within(&around, name.or(Some(NAMELESS.as_bytes()))).into())
     }
 
     /// Ends the innermost scope; there may be none.
@@ -628,7 +639,10 @@ impl Reading<'_> {
             Some(scope) if scope.contains(LAMBDA) => {
                 // gcc says where the lambda's type is, and not where its function is.
                 file = if file == 0 { self.files.last().copied().unwrap_or(0) } else { file };
-                Some(self.linked_scope(die)?.unwrap_or(scope))
+                Some(self.linked_scope(die)?.unwrap_or_else(|| without_nameless(scope)))
+            }
+            Some(scope) if scope.contains(NAMELESS) => {
+                Some(self.linked_scope(die)?.unwrap_or_else(|| without_nameless(scope)))
             }
             scope => scope,
         };

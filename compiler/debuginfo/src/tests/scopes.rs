@@ -306,6 +306,32 @@ fn numbers_of_lambdas() {
     }
 }
 
+/// Functions of a class in a function that is inlined everywhere, of which clang writes no more than the class.
+#[test]
+fn local_classes_of_inlined_functions() {
+    let text = "volatile int seed;
+        namespace ns { inline __attribute__((always_inline)) int run(int c)
+        {
+            struct Local { int k; __attribute__((noinline)) int twice(int a) { asm volatile(\"\" : \"+r\"(a)); return a * k; } };
+            Local local = { c };
+            return local.twice(seed);
+        } }
+        int main(int c, char **) { return ns::run(c); }";
+    for compiler in ["g++", "clang++"] {
+        let directory = tempfile::tempdir().expect("a directory");
+        std::fs::write(directory.path().join("0.cc"), text).expect("written");
+        let linking = ["-g", "-O2", "-nostdlib", "-static", "-Wl,-e,main", "0.cc", "-o", "program"];
+        let output = Command::new(compiler).current_dir(directory.path()).args(linking).output();
+        let output = output.expect("the compiler runs");
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let debug = open(&directory.path().join("program"));
+        for name in ["ns::run::Local::twice", "run::Local::twice", "Local::twice", "ns::run(int)::Local::twice(int)"] {
+            let id = only(&debug, name);
+            assert!(!debug.function(id).expect("is whole").bodies.is_empty(), "{compiler}: {name}");
+        }
+    }
+}
+
 /// Functions that gcc's C can have in functions.
 #[test]
 fn nested_functions_of_c() {
