@@ -89,7 +89,7 @@ pub fn own_process(options: &Options, programs: &Programs) -> Option<OwnProcess>
 /// The word of a shell's command that names the first program it runs, without quotes: not an assignment before it, not
 /// `exec`. None: the command has no such word.
 fn program_word(command: &str) -> Option<String> {
-    let mut words = shell_words(command).into_iter();
+    let mut words = quoted_words(command).into_iter();
     while let Some(word) = words.next() {
         if word.trim_start_matches(|letter: char| letter.is_ascii_digit()).starts_with(REDIRECTIONS) {
             words.next();
@@ -107,25 +107,23 @@ const REDIRECTIONS: [char; 2] = ['<', '>'];
 const NO_PROGRAMS: [&str; 6] = ["exec", "!", "{", "(", ";", "&"];
 
 /// The words of a command with their quotes; operators, and redirections with their numbers, are words of their own.
-fn shell_words(command: &str) -> Vec<String> {
+fn quoted_words(command: &str) -> Vec<String> {
     let mut words = vec![String::new()];
     let mut quote = None;
-    let mut escaped = false;
+    // The letter before was a backslash; an operator.
+    let (mut escaped, mut behind_operator) = (false, false);
     for letter in command.chars() {
+        let is_plain = quote.is_none() && !escaped;
+        let is_operator = is_plain && "<>;&|()".contains(letter);
         let last = words.last().map(String::as_str).unwrap_or_default();
         let is_number = !last.is_empty() && last.bytes().all(|digit| digit.is_ascii_digit());
-        let begins = match letter {
-            _ if escaped || quote.is_some() => false,
-            '<' | '>' => !is_number && !last.ends_with(REDIRECTIONS),
-            '&' if last.ends_with(REDIRECTIONS) => false,
-            ';' | '&' | '|' | '(' | ')' => true,
-            _ => last.ends_with([';', '&', '|', '(', ')', '<', '>']),
+        let redirects = matches!(letter, '<' | '>');
+        let continues = if is_operator {
+            behind_operator && last.ends_with(REDIRECTIONS) || redirects && is_number
+        } else {
+            !behind_operator
         };
-        if letter.is_whitespace() && quote.is_none() && !escaped {
-            words.push(String::new());
-            continue;
-        }
-        if begins {
+        if !continues || is_plain && letter.is_whitespace() {
             words.push(String::new());
         }
         match (letter, quote) {
@@ -135,7 +133,8 @@ fn shell_words(command: &str) -> Vec<String> {
             _ => {}
         }
         escaped = letter == '\\' && !escaped && quote != Some('\'');
-        if let Some(last) = words.last_mut() {
+        behind_operator = is_operator;
+        if let Some(last) = words.last_mut().filter(|_| !(is_plain && letter.is_whitespace())) {
             last.push(letter);
         }
     }
