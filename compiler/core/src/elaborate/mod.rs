@@ -135,7 +135,7 @@ fn pass<'a>(
         unneeded::warn(&mut env, &names, scripts);
     }
     if !env.failed() {
-        unneeded::warn_of_names(&mut env, scripts);
+        unneeded::warn_of_names(&mut env, &program);
     }
     iteration::check(&program).into_iter().for_each(|error| env.report(error));
     (program, globals, env.into_problems())

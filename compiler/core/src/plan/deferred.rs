@@ -6,8 +6,9 @@
 use spile_abi::format::Named;
 
 use super::tables;
+use crate::builtin::Builtin;
 use crate::program::{
-    Expr, FunctionBody, FunctionId, LongExpr, LongKind, PrintPiece, Program, Stmt, StmtKind, StringExpr, StringKind,
+    Expr, Function, FunctionBody, LongExpr, LongKind, PrintPiece, Program, Stmt, StmtKind, StringExpr, StringKind,
     Variable,
 };
 
@@ -15,7 +16,7 @@ use crate::program::{
 const MOST_DEPTH: u32 = 4;
 
 /// The argument of a `%s` that is derived from addresses.
-pub(super) struct Names<'e> {
+pub(crate) struct Names<'e> {
     /// How the loader names the addresses.
     pub conversion: Named,
     /// Expressions to evaluate for it, in order.
@@ -26,7 +27,7 @@ pub(super) struct Names<'e> {
 
 /// The addresses to name.
 #[derive(Clone, Copy)]
-pub(super) enum NamedAddress {
+pub(crate) enum NamedAddress {
     /// The first expression's value.
     Address,
     /// The same of user space.
@@ -59,12 +60,12 @@ fn is_stored(expr: &LongExpr) -> bool {
 }
 
 /// A plain `%s`: its argument's text replaces it in the format.
-pub(super) fn is_plain(piece: &PrintPiece) -> bool {
+pub(crate) fn is_plain(piece: &PrintPiece) -> bool {
     matches!(piece, PrintPiece::Directive { directive, .. } if *directive == tables::plain_string())
 }
 
 /// The pieces, with formats that are the argument of a plain `%s` expanded in place.
-pub(super) fn flatten<'e>(program: &'e Program, pieces: &'e [PrintPiece], flat: &mut Vec<&'e PrintPiece>) {
+pub(crate) fn flatten<'e>(program: &'e Program, pieces: &'e [PrintPiece], flat: &mut Vec<&'e PrintPiece>) {
     flatten_in(program, pieces, flat, 0);
 }
 
@@ -82,22 +83,25 @@ fn flatten_in<'e>(program: &'e Program, pieces: &'e [PrintPiece], flat: &mut Vec
 }
 
 /// The format that the expression is, with the depth of functions where it was found.
-fn format_of<'e>(program: &'e Program, expr: &'e Expr, depth: u32) -> Option<(&'e [PrintPiece], u32)> {
+pub(crate) fn format_of<'e>(program: &'e Program, expr: &'e Expr, depth: u32) -> Option<(&'e [PrintPiece], u32)> {
     let Expr::String(StringExpr { kind, .. }) = expr else { return None };
     match kind {
         StringKind::Format(inner) => Some((&inner.pieces, depth)),
         StringKind::Call(function, _) if depth < MOST_DEPTH => {
             let called = program.functions.get(function.index())?;
-            // The function's own variables, including parameters, do not exist at the call.
-            let is_open = called.locals.is_empty() && called.site.is_none();
-            format_of(program, returned(program, *function).filter(|_| is_open)?, depth + 1)
+            format_of(program, returned(called).filter(|_| is_open(called))?, depth + 1)
         }
         _ => None,
     }
 }
 
+/// Whether what the function returns can be evaluated at the call: its own variables, including parameters, do not exist there.
+pub(crate) fn is_open(function: &Function) -> bool {
+    function.locals.is_empty() && function.site.is_none()
+}
+
 /// The piece that replaces it if it only names addresses.
-pub(super) fn names<'e>(program: &'e Program, piece: &'e PrintPiece) -> Option<Names<'e>> {
+pub(crate) fn names<'e>(program: &'e Program, piece: &'e PrintPiece) -> Option<Names<'e>> {
     let PrintPiece::Directive { directive, argument, .. } = piece else { return None };
     if directive.conversion != b's' {
         return None;
@@ -133,20 +137,11 @@ fn call<'e>(program: &'e Program, expr: &'e Expr) -> Option<(&'static str, Vec<&
     match kind {
         StringKind::Builtin(builtin, arguments) => Some((builtin.symbol, arguments.iter().collect())),
         StringKind::Call(function, given) => {
-            let Expr::String(StringExpr { kind: StringKind::Builtin(builtin, arguments), .. }) =
-                returned(program, *function)?
-            else {
-                return None;
-            };
-            let mut rest = given.iter().enumerate();
-            let handed = arguments.iter().map(|argument| match argument {
-                Expr::Long(LongExpr { kind: LongKind::Const(_), .. }) => Some(argument),
-                // Each argument once and in order, so that they are evaluated as in the call.
-                Expr::Long(LongExpr { kind: LongKind::Variable(Variable::Local(local)), .. })
-                | Expr::String(StringExpr { kind: StringKind::Variable(Variable::Local(local)), .. }) => {
-                    rest.next().filter(|(index, _)| *index == local.index()).map(|(_, given)| given)
-                }
-                _ => None,
+            let (builtin, arguments) = handed_to(program.functions.get(function.index())?)?;
+            let mut rest = given.iter();
+            let handed = arguments.iter().map(|argument| match own_local(argument) {
+                None => Some(argument),
+                Some(_) => rest.next(),
             });
             let handed = handed.collect::<Option<Vec<_>>>()?;
             rest.next().is_none().then_some((builtin.symbol, handed))
@@ -155,9 +150,33 @@ fn call<'e>(program: &'e Program, expr: &'e Expr) -> Option<(&'static str, Vec<&
     }
 }
 
+/// The builtin that the function only hands its parameters to, each once and in order, so that they are evaluated as in the call,
+/// and numbers.
+pub(crate) fn handed_to(function: &Function) -> Option<(&'static Builtin, &[Expr])> {
+    let Expr::String(StringExpr { kind: StringKind::Builtin(builtin, arguments), .. }) = returned(function)? else {
+        return None;
+    };
+    let is_number = |argument: &Expr| matches!(argument, Expr::Long(LongExpr { kind: LongKind::Const(_), .. }));
+    let mut parameters = 0..function.parameters;
+    let fits = arguments.iter().all(|argument| match own_local(argument) {
+        Some(local) => parameters.next() == Some(local),
+        None => is_number(argument),
+    });
+    (fits && parameters.next().is_none()).then_some((builtin, arguments))
+}
+
+/// The local variable that the expression is.
+fn own_local(expr: &Expr) -> Option<usize> {
+    match expr {
+        Expr::Long(LongExpr { kind: LongKind::Variable(Variable::Local(local)), .. })
+        | Expr::String(StringExpr { kind: StringKind::Variable(Variable::Local(local)), .. }) => Some(local.index()),
+        _ => None,
+    }
+}
+
 /// The value of a function that only returns it.
-fn returned(program: &Program, function: FunctionId) -> Option<&Expr> {
-    match &program.functions.get(function.index())?.body {
+pub(crate) fn returned(function: &Function) -> Option<&Expr> {
+    match &function.body {
         FunctionBody::Script(statements) => match statements.as_slice() {
             [Stmt { kind: StmtKind::Return(Some(value)), .. }] => Some(value),
             _ => None,

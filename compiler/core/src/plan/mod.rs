@@ -9,7 +9,7 @@ mod analysis;
 pub mod code;
 mod condition;
 mod cost;
-mod deferred;
+pub(crate) mod deferred;
 mod embedded;
 mod error;
 pub mod frame;

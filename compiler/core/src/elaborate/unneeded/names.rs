@@ -1,137 +1,272 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
 //! Names of addresses in programs that the user's scripts use as values: only the loader knows them, so such a value is the
-//! address. What a print shows directly is named; `plan/deferred.rs` decides that, and this follows it.
+//! address. What a print shows directly is named; `plan/deferred.rs` decides that, and is asked here.
 
-use std::collections::HashSet;
+use std::collections::BTreeSet;
 
 use crate::elaborate::environment::Environment;
 use crate::elaborate::error::Unneeded;
+use crate::plan::deferred::{flatten, format_of, handed_to, is_open, is_plain, returned};
+use crate::program::{
+    Element, Expr, FunctionBody, FunctionId, Iterated, LongExpr, LongKind, LongPlace, Print, PrintPiece, Program,
+    Slice, Stmt, StmtKind, StringExpr, StringKind, StringPlace,
+};
 use spile_source::{Origin, Span};
-use spile_syntax::ast::{self, Block, Expr, ExprKind, FunctionBody, Index, Item, Stmt, StmtKind};
-use spile_syntax::visit;
 
 /// What names an address, or those of a stack, in a print only.
-const NAMING: [&str; 9] = [
+const NAMING: [&str; 8] = [
     "usymname",
     "usymdata",
     "usymfile",
     "usymline",
     "usymfileline",
     "fold_ustack",
-    "sprint_ubacktrace",
-    "sprint_usyms",
-    "sprint_ustack",
+    "__sprint_user_stack",
+    "__sprint_user_addresses",
 ];
 
 /// Warns of each use as a value in the user's scripts.
-pub(in crate::elaborate) fn warn_of_names(env: &mut Environment, scripts: &[ast::Script]) {
+pub(in crate::elaborate) fn warn_of_names(env: &mut Environment, program: &Program) {
+    let mut found = Uses { program, spans: BTreeSet::new() };
+    for probe in &program.probes {
+        probe.saved.iter().for_each(|value| found.expr(value));
+        probe.body.iter().for_each(|statement| found.statement(statement));
+    }
+    for function in &program.functions {
+        let FunctionBody::Script(statements) = &function.body else { continue };
+        match returned(function) {
+            // Prints see through it; other uses are told of where it is called.
+            Some(Expr::String(StringExpr { kind: StringKind::Builtin(..), .. })) if handed_to(function).is_some() => {}
+            Some(value) if is_open(function) && format_of(program, value, 1).is_some() => found.shown(value),
+            _ => statements.iter().for_each(|statement| found.statement(statement)),
+        }
+    }
     let sources = env.sources;
-    let own: Vec<&ast::Script> =
-        scripts.iter().filter(|script| sources.file(script.file).origin == Origin::User).collect();
-    let declared: HashSet<&str> = own.iter().flat_map(|script| &script.items).filter_map(function_name).collect();
-    let naming = NAMING.into_iter().filter(|name| !declared.contains(name)).collect();
-    let mut found = Uses { naming, spans: Vec::new() };
-    // Prints see through a function that does nothing else.
-    for item in own.iter().flat_map(|script| &script.items) {
-        if let Item::Function(function) = item
-            && let FunctionBody::Script(block) = &function.body
-            && let Some(Expr { kind: ExprKind::Call(name, _), .. }) = returned(block)
-            && found.naming.contains(name.text.as_str())
-        {
-            found.naming.insert(&function.name.text);
+    for (span, name) in found.spans {
+        if sources.file(span.file).origin == Origin::User {
+            env.report(Unneeded::Unnamed { name: name.to_string(), span });
         }
     }
-    for item in own.iter().flat_map(|script| &script.items) {
-        match item {
-            Item::Probe(probe) => found.block(&probe.body),
-            Item::Alias(alias) => alias.prologue.iter().chain(&alias.epilogue).for_each(|block| found.block(block)),
-            Item::Function(function) => {
-                if let FunctionBody::Script(block) = &function.body {
-                    match returned(block) {
-                        Some(value) => found.shown(value),
-                        None => found.block(block),
-                    }
-                }
+}
+
+struct Uses<'p> {
+    program: &'p Program,
+    /// Where they are, and what is called there.
+    spans: BTreeSet<(Span, &'p str)>,
+}
+
+impl<'p> Uses<'p> {
+    /// Whether the expression names addresses where it is the argument of a directive for text.
+    fn calls_naming(&self, expr: &StringExpr) -> bool {
+        let builtin = match &expr.kind {
+            StringKind::Builtin(builtin, _) => Some(*builtin),
+            StringKind::Call(id, _) => {
+                let hands = self.program.functions.get(id.index()).and_then(handed_to);
+                hands.map(|(builtin, _)| builtin)
             }
-            Item::Global(_) | Item::EmbeddedC(_) => {}
+            _ => None,
+        };
+        builtin.is_some_and(|builtin| NAMING.contains(&builtin.symbol))
+    }
+
+    /// Whether a print shows what the function formats, with names in it.
+    fn formats_names(&self, id: FunctionId) -> bool {
+        let Some(function) = self.program.functions.get(id.index()).filter(|function| is_open(function)) else {
+            return false;
+        };
+        let Some((pieces, _)) = returned(function).and_then(|value| format_of(self.program, value, 1)) else {
+            return false;
+        };
+        let mut flat = Vec::new();
+        flatten(self.program, pieces, &mut flat);
+        flat.into_iter().any(|piece| match piece {
+            PrintPiece::Directive { directive, argument: Expr::String(argument), .. } => {
+                directive.conversion == b's' && self.calls_naming(argument)
+            }
+            _ => false,
+        })
+    }
+
+    /// What a print shows as it formats it.
+    fn shown(&mut self, expr: &'p Expr) {
+        match expr {
+            Expr::String(StringExpr { kind: StringKind::Format(print), .. }) => self.print(print),
+            Expr::String(StringExpr { kind: StringKind::Call(_, given), .. }) => {
+                given.iter().for_each(|argument| self.expr(argument));
+            }
+            _ => self.expr(expr),
         }
     }
-    for (name, span) in found.spans {
-        env.report(Unneeded::Unnamed { name, span });
-    }
-}
 
-fn function_name(item: &Item) -> Option<&str> {
-    match item {
-        Item::Function(function) => Some(&function.name.text),
-        _ => None,
-    }
-}
-
-/// The value of a function that only returns one.
-fn returned(block: &Block) -> Option<&Expr> {
-    match block.statements.as_slice() {
-        [Stmt { kind: StmtKind::Return(Some(value)), .. }] => Some(value),
-        _ => None,
-    }
-}
-
-fn of_index(index: &Index) -> Option<&Expr> {
-    if let Index::Expr(expr) = index { Some(expr) } else { None }
-}
-
-/// The expressions directly in a statement.
-fn own_expressions(statement: &Stmt) -> Vec<&Expr> {
-    match &statement.kind {
-        StmtKind::Expr(expr) | StmtKind::Delete(expr) => vec![expr],
-        StmtKind::If { condition, .. } | StmtKind::While { condition, .. } => vec![condition],
-        StmtKind::For { init, condition, step, .. } => [init, condition, step].into_iter().flatten().collect(),
-        StmtKind::Foreach(foreach) => {
-            foreach.slice.iter().flatten().filter_map(of_index).chain(&foreach.limit).collect()
+    /// What the loader formats.
+    fn print(&mut self, print: &'p Print) {
+        for piece in &print.pieces {
+            let PrintPiece::Directive { directive, width, precision, argument, .. } = piece else { continue };
+            width.iter().chain(precision).for_each(|expr| self.long(expr));
+            let Expr::String(text) = argument else {
+                self.expr(argument);
+                continue;
+            };
+            match &text.kind {
+                _ if is_plain(piece) && format_of(self.program, argument, 0).is_some() => self.shown(argument),
+                StringKind::Builtin(_, given) | StringKind::Call(_, given)
+                    if directive.conversion == b's' && self.calls_naming(text) =>
+                {
+                    given.iter().for_each(|argument| self.expr(argument));
+                }
+                _ => self.string(text),
+            }
         }
-        StmtKind::Return(value) => value.iter().collect(),
-        _ => Vec::new(),
     }
-}
 
-struct Uses<'n> {
-    /// Functions that name addresses.
-    naming: HashSet<&'n str>,
-    /// Where their names are, and the names.
-    spans: Vec<(String, Span)>,
-}
+    fn statement(&mut self, statement: &'p Stmt) {
+        match &statement.kind {
+            StmtKind::Block(statements) => statements.iter().for_each(|statement| self.statement(statement)),
+            StmtKind::Expr(expr) => self.expr(expr),
+            StmtKind::If { condition, then, otherwise } => {
+                self.long(condition);
+                self.statement(then);
+                otherwise.iter().for_each(|otherwise| self.statement(otherwise));
+            }
+            StmtKind::Loop { condition, step, body } => {
+                condition.iter().for_each(|condition| self.long(condition));
+                step.iter().for_each(|step| self.expr(step));
+                self.statement(body);
+            }
+            StmtKind::Return(value) => value.iter().for_each(|value| self.expr(value)),
+            StmtKind::Try { body, message: _, handler } => {
+                body.iter().chain(handler).for_each(|statement| self.statement(statement));
+            }
+            StmtKind::DeleteElements { global: _, keys } => self.slice(keys),
+            StmtKind::Foreach(foreach) => {
+                if let Iterated::Histogram(element) = &foreach.over {
+                    self.element(element);
+                }
+                self.slice(&foreach.slice);
+                foreach.limit.iter().for_each(|limit| self.long(limit));
+                self.statement(&foreach.body);
+            }
+            StmtKind::Break
+            | StmtKind::Continue
+            | StmtKind::Next
+            | StmtKind::Filter
+            | StmtKind::Delete(_)
+            | StmtKind::Clear(_) => {}
+        }
+    }
 
-impl Uses<'_> {
-    fn block(&mut self, block: &Block) {
-        visit::statements(block, &mut |statement| {
-            own_expressions(statement).into_iter().for_each(|expr| self.value(expr));
-        });
+    fn slice(&mut self, slice: &'p Slice) {
+        slice.iter().flatten().for_each(|key| self.expr(key));
+    }
+
+    fn element(&mut self, element: &'p Element) {
+        element.keys.iter().for_each(|key| self.expr(key));
     }
 
     /// An expression whose value the script keeps, compares or computes with.
-    fn value(&mut self, expr: &Expr) {
+    fn expr(&mut self, expr: &'p Expr) {
+        match expr {
+            Expr::Long(expr) => self.long(expr),
+            Expr::String(expr) => self.string(expr),
+        }
+    }
+
+    fn long(&mut self, expr: &'p LongExpr) {
         match &expr.kind {
-            ExprKind::Call(name, _) if self.naming.contains(name.text.as_str()) => {
-                self.spans.push((name.text.clone(), name.span));
+            LongKind::Binary(_, left, right) => {
+                self.long(left);
+                self.long(right);
             }
-            ExprKind::Print(print) if !print.to_string => {
-                print.arguments.iter().for_each(|argument| self.shown(argument));
-                return;
+            LongKind::Compare(_, left, right) => {
+                self.string(left);
+                self.string(right);
+            }
+            LongKind::Negate(operand)
+            | LongKind::Not(operand)
+            | LongKind::Complement(operand)
+            | LongKind::SignExtend(operand, _)
+            | LongKind::Bits { value: operand, .. } => self.long(operand),
+            LongKind::Conditional(condition, then, otherwise) => {
+                [condition, then, otherwise].into_iter().for_each(|part| self.long(part));
+            }
+            LongKind::Matches { regex: _, text } => self.string(text),
+            LongKind::Call(_, given) | LongKind::Builtin(_, given) => {
+                given.iter().for_each(|argument| self.expr(argument));
+            }
+            LongKind::Assign(left, value) | LongKind::Update { left, value, .. } => {
+                match &**left {
+                    LongPlace::Element(element) => self.element(element),
+                    LongPlace::Memory { address, .. } => self.long(address),
+                    LongPlace::Variable(_) | LongPlace::Register { .. } => {}
+                }
+                self.long(value);
+            }
+            LongKind::Print(print) => self.print(print),
+            LongKind::Read { address, .. } => self.long(address),
+            LongKind::Element(element) | LongKind::Extract { aggregate: element, .. } => self.element(element),
+            LongKind::Contains { global: _, keys } => self.slice(keys),
+            LongKind::Feed { aggregate, value } => {
+                self.element(aggregate);
+                self.long(value);
+            }
+            LongKind::Bucket { aggregate, index } | LongKind::HasBucket { aggregate, index } => {
+                self.element(aggregate);
+                self.long(index);
+            }
+            LongKind::Const(_)
+            | LongKind::Variable(_)
+            | LongKind::Saved(_)
+            | LongKind::TookNext
+            | LongKind::Register { .. }
+            | LongKind::KernelAddress { .. }
+            | LongKind::ModuleAddress { .. }
+            | LongKind::EmbeddedC(_) => {}
+        }
+    }
+
+    fn string(&mut self, expr: &'p StringExpr) {
+        match &expr.kind {
+            StringKind::Builtin(builtin, _) if self.calls_naming(expr) => {
+                self.spans.insert((expr.span, builtin.name));
+            }
+            StringKind::Call(id, _) if self.calls_naming(expr) || self.formats_names(*id) => {
+                let function = self.program.functions.get(id.index());
+                self.spans.extend(function.map(|function| (expr.span, function.name.as_str())));
             }
             _ => {}
         }
-        visit::children(expr, &mut |child| self.value(child));
-    }
-
-    /// One that a print shows as it is.
-    fn shown(&mut self, expr: &Expr) {
         match &expr.kind {
-            ExprKind::Call(..) => visit::children(expr, &mut |child| self.value(child)),
-            ExprKind::Print(print) if print.to_string => {
-                print.arguments.iter().for_each(|argument| self.shown(argument));
+            StringKind::Concatenate(left, right) => {
+                self.string(left);
+                self.string(right);
             }
-            _ => self.value(expr),
+            StringKind::Conditional(condition, then, otherwise) => {
+                self.long(condition);
+                self.string(then);
+                self.string(otherwise);
+            }
+            StringKind::Call(_, given) | StringKind::Builtin(_, given) => {
+                given.iter().for_each(|argument| self.expr(argument));
+            }
+            StringKind::Assign(left, value) | StringKind::Append(left, value) => {
+                if let StringPlace::Element(element) = &**left {
+                    self.element(element);
+                }
+                self.string(value);
+            }
+            // As a value: the module formats it.
+            StringKind::Format(print) => {
+                for piece in &print.pieces {
+                    if let PrintPiece::Directive { width, precision, argument, .. } = piece {
+                        width.iter().chain(precision).for_each(|expr| self.long(expr));
+                        self.expr(argument);
+                    }
+                }
+            }
+            StringKind::Pretty { address, .. } => self.long(address),
+            StringKind::Element(element) | StringKind::Chart(element) => self.element(element),
+            StringKind::Literal(_) | StringKind::Variable(_) | StringKind::Saved(_) | StringKind::EmbeddedC(_) => {}
         }
     }
 }
