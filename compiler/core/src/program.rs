@@ -12,6 +12,7 @@ pub mod element_uses;
 mod expression;
 pub mod known_locals;
 pub mod lead_in;
+mod privilege;
 pub mod uses;
 
 pub use crate::types::Type;
@@ -19,6 +20,7 @@ pub use attachment::{Attachment, Label, Mechanism, Registers, Runs, Value};
 pub use expression::{
     BinaryOp, BitField, Comparison, Expr, LongExpr, LongKind, LongPlace, StringExpr, StringKind, StringPlace,
 };
+pub use privilege::Privilege;
 use spile_debuginfo::CodeSum;
 use spile_source::Span;
 pub use spile_syntax::ast::{Extractor, SortBy};

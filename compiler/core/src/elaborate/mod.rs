@@ -38,9 +38,10 @@ mod types;
 mod unit;
 mod unneeded;
 
+pub use crate::program::Privilege;
 pub use first::check_text;
 pub use listing::{ListedSite, list, sites};
-pub use privilege::{Privilege, is_unprivileged};
+pub use privilege::is_unprivileged;
 
 use std::rc::Rc;
 

@@ -10,38 +10,10 @@ use super::environment::Environment;
 use super::error::StatementError;
 use crate::builtin;
 use crate::program::{
-    Element, Expr, FunctionBody, FunctionId, Iterated, LongExpr, LongKind, LongPlace, Print, PrintPiece, Probe,
-    Program, Slice, Stmt, StmtKind, StringExpr, StringKind, StringPlace,
+    Element, Expr, FunctionBody, FunctionId, Iterated, LongExpr, LongKind, LongPlace, Print, PrintPiece, Privilege,
+    Probe, Program, Slice, Stmt, StmtKind, StringExpr, StringKind, StringPlace,
 };
 use spile_source::Span;
-
-/// What the user who will run a script may see (stap(1), `--privilege`).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Privilege {
-    /// Everything.
-    #[default]
-    Dev,
-    /// Everything, without guru mode.
-    Sys,
-    /// Processes of the session's owner.
-    Usr,
-}
-
-impl Privilege {
-    /// Whether probes are only for processes of the session's owner.
-    pub fn is_limited_to_own_processes(self) -> bool {
-        self == Privilege::Usr
-    }
-
-    /// As on the command line and in `%( systemtap_privilege == "stapusr" %)`.
-    pub fn name(self) -> &'static str {
-        match self {
-            Privilege::Dev => "stapdev",
-            Privilege::Sys => "stapsys",
-            Privilege::Usr => "stapusr",
-        }
-    }
-}
 
 /// What a handler can see, least first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -46,8 +46,7 @@ pub use tables::{EmbeddedExpression, ModuleSymbol};
 
 use std::collections::{HashMap, HashSet};
 
-use crate::elaborate::Privilege;
-use crate::program::{Attachment, Automaton, GlobalId, Program};
+use crate::program::{Attachment, Automaton, GlobalId, Privilege, Program};
 use spile_abi::meta::Meta;
 use spile_source::SourceMap;
 
