@@ -14,6 +14,7 @@ mod command;
 pub mod driver;
 mod file_size;
 mod outcome;
+mod own_process;
 mod passes;
 pub mod peer;
 mod reporter;

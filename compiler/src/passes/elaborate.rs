@@ -12,9 +12,9 @@ use spile_syntax::ast;
 
 use super::headers;
 use crate::cli::options::Options;
+use crate::own_process::own_process;
 use crate::reporter::Failed;
 use crate::session::Session;
-use crate::target::own_process;
 
 /// Options for pass 2.
 pub fn options(session: &Session) -> elaborate::Options {

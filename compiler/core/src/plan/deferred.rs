@@ -16,7 +16,7 @@ use crate::program::{
 const MOST_DEPTH: u32 = 4;
 
 /// The argument of a `%s` that is derived from addresses.
-pub(crate) struct Names<'e> {
+pub(super) struct Names<'e> {
     /// How the loader names the addresses.
     pub conversion: Named,
     /// Expressions to evaluate for it, in order.
@@ -27,7 +27,7 @@ pub(crate) struct Names<'e> {
 
 /// The addresses to name.
 #[derive(Clone, Copy)]
-pub(crate) enum NamedAddress {
+pub(super) enum NamedAddress {
     /// The first expression's value.
     Address,
     /// The same of user space.
@@ -101,7 +101,7 @@ pub(crate) fn is_open(function: &Function) -> bool {
 }
 
 /// The piece that replaces it if it only names addresses.
-pub(crate) fn names<'e>(program: &'e Program, piece: &'e PrintPiece) -> Option<Names<'e>> {
+pub(super) fn names<'e>(program: &'e Program, piece: &'e PrintPiece) -> Option<Names<'e>> {
     let PrintPiece::Directive { directive, argument, .. } = piece else { return None };
     if directive.conversion != b's' {
         return None;

@@ -105,7 +105,7 @@ impl<'k> Resolver<'k> {
     /// # Errors
     ///
     /// The script's session has no process of its own, or its program cannot be found.
-    pub(in crate::probe) fn command(&self, component: Span) -> Result<PathBuf, PointError> {
+    pub(in crate::probe) fn own_program(&self, component: Span) -> Result<PathBuf, PointError> {
         match &self.own_process {
             Some(own) => own.program.clone().map_err(|error| PointError::Target { component, error }),
             None => Err(PointError::NoCommand { component }),

@@ -152,7 +152,7 @@ pub(in crate::probe) fn contexts_in_processes(
     let (programs, scope) = programs(point, resolver)?;
     // Where its program is not needed, the command may be one of the shell's own.
     if scope == Scope::Target
-        && let Err(error @ PointError::NoCommand { .. }) = resolver.command(point.span())
+        && let Err(error @ PointError::NoCommand { .. }) = resolver.own_program(point.span())
     {
         return Err(error);
     }

@@ -154,7 +154,7 @@ fn paths(point: &Point, resolver: &Resolver) -> Result<Vec<PathBuf>, PointError>
     let component = point.span();
     let failed = |error| PointError::Target { component, error: Rc::new(error) };
     if Scope::of(point) == Scope::Target {
-        return Ok(vec![resolver.command(component)?]);
+        return Ok(vec![resolver.own_program(component)?]);
     }
     let programs = programs(point, resolver)?;
     match point.component("process").and_then(|component| component.argument.as_ref()) {
