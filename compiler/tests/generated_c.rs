@@ -4,11 +4,12 @@
 
 #![allow(clippy::expect_used, clippy::unwrap_used, reason = "a test that fails may say so in any way")]
 
+use spile_abi::sites::UserCode;
 use spile_core::elaborate::{self, Options};
 use spile_core::emit::{Form, Units};
 use spile_core::plan::{self, Limits, ModuleInfo, Plan};
 use spile_core::probe::Resolver;
-use spile_core::program::{Fingerprint, Place, TargetId};
+use spile_core::program::{Attachment, Fingerprint, Label, Mechanism, Place, TargetId, Value};
 use spile_source::{Origin, SourceMap};
 use spile_syntax::{self as syntax, Environment, Macros};
 
@@ -507,6 +508,28 @@ fn many_probes_are_data() {
     assert!(tables.meta.starts_with(b"SPILEMET"));
     let (whole, few) = both_forms("probe begin { println(1) }");
     assert_eq!(whole, few);
+}
+
+/// Probes in programs too, which differ in a part of their union.
+#[test]
+fn many_probes_in_programs_are_data() {
+    static UPROBE: Mechanism = Mechanism::new("SPILE_PROBE_UPROBE", Label::Function);
+    let probes = "probe kprobe.function(\"f\") { n++ }\n".repeat(100);
+    let mut plan = planned("sample.stp", &[], &format!("global n\n{probes}"));
+    for (number, probe) in (0..).zip(&mut plan.probes) {
+        probe.attachment = Attachment::new(&UPROBE)
+            .with("uprobe.program", Value::Number(0))
+            .with("uprobe.offset", Value::Unsigned(0x1000 + number))
+            .with("uprobe.address", Value::Unsigned(0x2000 + number))
+            .with("uprobe.counted", Value::Unsigned(if number < 50 { 0 } else { 0x3000 }));
+    }
+    let short = spile_core::emit::emit(&plan, Form::Short).unwrap();
+    let tables = short.tables.unwrap();
+    // The last one prints the global.
+    assert_eq!((short.script.matches("\t.kind = ").count(), tables.sites.len()), (3, 101));
+    let (first, last) = (&tables.sites[0], &tables.sites[99]);
+    assert_eq!((first.shape, first.uprobe), (0, Some(UserCode { offset: 0x1000, address: 0x2000 })));
+    assert_eq!((last.shape, last.uprobe), (1, Some(UserCode { offset: 0x1063, address: 0x2063 })));
 }
 
 #[test]

@@ -28,8 +28,19 @@ pub struct Site {
     pub symbol: Option<String>,
     /// `address`
     pub address: u64,
+    /// Of a probe in a program; None: the union is that of the shape.
+    pub uprobe: Option<UserCode>,
     /// The elements of `constants`; None: it is that of the shape.
     pub constants: Option<Vec<SiteConstant>>,
+}
+
+/// The members of `struct spile_uprobe` that say where it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct UserCode {
+    /// `offset`
+    pub offset: u64,
+    /// `address`
+    pub address: u64,
 }
 
 /// A constant of one probe (`union spile_constant`).

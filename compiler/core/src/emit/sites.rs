@@ -11,7 +11,7 @@ use std::collections::HashMap;
 use crate::plan::code::OwnConstant;
 use crate::plan::{Plan, Probe};
 use crate::program::{self, Attachment, Value};
-use spile_abi::sites::{Fingerprint, Site, SiteConstant, Tables};
+use spile_abi::sites::{Fingerprint, Site, SiteConstant, Tables, UserCode};
 
 /// Scripts with fewer probes have the whole table in their C.
 const FEWEST: usize = 64;
@@ -35,10 +35,10 @@ pub(super) fn shapes(plan: &Plan) -> Option<(Vec<u32>, Vec<usize>)> {
         return None;
     }
     let mut firsts: Vec<usize> = Vec::new();
-    let mut by_handler: HashMap<&str, Vec<u32>> = HashMap::new();
+    let mut alike: HashMap<(&str, Vec<&Member>), Vec<u32>> = HashMap::new();
     let mut numbers = Vec::with_capacity(probes.len());
     for (index, probe) in probes.iter().enumerate() {
-        let known = by_handler.entry(&probe.handler).or_default();
+        let known = alike.entry((&probe.handler, members(&probe.attachment))).or_default();
         let first = |number: u32| probes.get(*firsts.get(number as usize)?);
         let like =
             known.iter().copied().find(|number| first(*number).is_some_and(|first| have_one_shape(first, probe)));
@@ -57,14 +57,12 @@ pub(super) fn shapes(plan: &Plan) -> Option<(Vec<u32>, Vec<usize>)> {
     Some((numbers, firsts))
 }
 
-/// The members that [`Site`] does not have are equal.
+/// The members that [`Site`] does not have are equal. The handlers and those of the attachments are known to be.
 fn have_one_shape(one: &Probe, other: &Probe) -> bool {
     let place = |probe: &Probe| probe.attachment.place.as_ref().map(|place| place.target);
-    one.handler == other.handler
-        && one.script_point == other.script_point
+    one.script_point == other.script_point
         && one.module == other.module
         && one.attachment.mechanism == other.attachment.mechanism
-        && members(&one.attachment).eq(members(&other.attachment))
         && place(one) == place(other)
         && (one.constants == other.constants || constants(one).is_some() && constants(other).is_some())
         && one.entry_handler == other.entry_handler
@@ -78,26 +76,46 @@ fn have_one_shape(one: &Probe, other: &Probe) -> bool {
         && one.condition == other.condition
 }
 
-/// The members of an attachment, except for those that each site has.
-fn members(attachment: &Attachment) -> impl Iterator<Item = &(&'static str, Value)> {
-    attachment.members.iter().filter(|(name, _)| !["symbol", "address"].contains(name))
+/// A member of an attachment, by name.
+type Member = (&'static str, Value);
+
+/// Members that each site has.
+const OWN: [&str; 4] = ["symbol", "address", "uprobe.offset", "uprobe.address"];
+
+/// The other members of an attachment.
+fn members(attachment: &Attachment) -> Vec<&Member> {
+    attachment.members.iter().filter(|(name, _)| !OWN.contains(name)).collect()
+}
+
+/// One of its own members.
+fn own<'a>(attachment: &'a Attachment, member: &str) -> Option<&'a Value> {
+    attachment.members.iter().find(|(name, _)| *name == member).map(|(_, value)| value)
 }
 
 /// The symbol of a probe without a place in a target.
 fn symbol(attachment: &Attachment) -> Option<String> {
-    attachment.members.iter().find_map(|(name, value)| match value {
-        Value::Text(text) if *name == "symbol" => Some(text.clone()),
+    match own(attachment, "symbol") {
+        Some(Value::Text(text)) => Some(text.clone()),
         _ => None,
-    })
+    }
 }
 
 /// The address of such a probe.
 fn address(attachment: &Attachment) -> u64 {
-    let address = attachment.members.iter().find_map(|(name, value)| match value {
-        Value::Address(address) if *name == "address" => Some(*address),
+    match own(attachment, "address") {
+        Some(Value::Address(address)) => *address,
+        _ => 0,
+    }
+}
+
+/// Where a probe in a program is.
+fn user_code(attachment: &Attachment) -> Option<UserCode> {
+    match (own(attachment, "uprobe.offset"), own(attachment, "uprobe.address")) {
+        (Some(Value::Unsigned(offset)), Some(Value::Unsigned(address))) => {
+            Some(UserCode { offset: *offset, address: *address })
+        }
         _ => None,
-    });
-    address.unwrap_or(0)
+    }
 }
 
 /// What the C text with these shapes leaves out.
@@ -110,6 +128,7 @@ pub(super) fn tables(plan: &Plan, shapes: &[u32], meta: Vec<u8>) -> Tables {
             function: probe.function.clone(),
             symbol: place.map_or_else(|| symbol(&probe.attachment), |place| place.symbol.clone()),
             address: place.map_or_else(|| address(&probe.attachment), |place| place.address),
+            uprobe: user_code(&probe.attachment),
             constants: constants(probe),
         }
     };

@@ -149,14 +149,12 @@ fn in_program(
         return Err(MOVED);
     }
     let offset = object.file_offset(address).ok_or("its code is not in the file")?;
-    let members = vec![
-        Value::Number(program.0),
-        Value::Unsigned(offset),
-        Value::Unsigned(address.offset),
-        Value::Unsigned(counted),
-        Value::Signed(scope.number()),
-    ];
-    Ok(Attachment::new(mechanism).with("uprobe", Value::List(members)))
+    Ok(Attachment::new(mechanism)
+        .with("uprobe.program", Value::Number(program.0))
+        .with("uprobe.offset", Value::Unsigned(offset))
+        .with("uprobe.address", Value::Unsigned(address.offset))
+        .with("uprobe.counted", Value::Unsigned(counted))
+        .with("uprobe.pid", Value::Signed(scope.number())))
 }
 
 static KPROBE: Mechanism =

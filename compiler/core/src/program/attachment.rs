@@ -114,7 +114,7 @@ impl Attachment {
 }
 
 /// The value of a member, as written in C.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Value {
     /// `-5LL`.
     Signed(i64),

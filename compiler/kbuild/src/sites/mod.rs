@@ -14,7 +14,7 @@ use object::build::elf::{Builder, Relocation, Section, SectionData, SectionId, S
 use object::elf;
 
 use fingerprints::{CodeTable, Layout};
-use spile_abi::sites::{Site, SiteConstant, Tables};
+use spile_abi::sites::{Site, SiteConstant, Tables, UserCode};
 
 const SHAPES: &str = ".spile.shapes";
 const LAYOUT: &str = ".spile.layout";
@@ -89,6 +89,8 @@ struct Shapes<'o> {
     address: usize,
     index: usize,
     constants: usize,
+    uprobe_offset: usize,
+    uprobe_address: usize,
     constant: ConstantForm,
     fingerprint: Layout,
 }
@@ -112,18 +114,32 @@ impl<'o> Shapes<'o> {
             .filter_map(|bytes| usize::try_from(u32::from_le_bytes(bytes.try_into().ok()?)).ok())
             .collect();
         let few = "the layout of probes has another number of members";
-        let (of_probe, of_fingerprint) = numbers.split_at_checked(9).ok_or(few)?;
-        let &[size, point, function, symbol, address, index, constants, of_constant, length] = of_probe else {
+        let (of_probe, of_fingerprint) = numbers.split_at_checked(11).ok_or(few)?;
+        let &[
+            size,
+            point,
+            function,
+            symbol,
+            address,
+            index,
+            constants,
+            uprobe_offset,
+            uprobe_address,
+            of_constant,
+            length,
+        ] = of_probe
+        else {
             return Err(few.into());
         };
         let fingerprint = Layout::of(of_fingerprint)?;
-        let inside = [(point, 8), (function, 8), (symbol, 8), (address, 8), (index, 4), (constants, 8)];
+        let words = [point, function, symbol, address, constants, uprobe_offset, uprobe_address];
         let is_whole = size > 0 && !bytes.is_empty() && bytes.len().is_multiple_of(size);
         let constant = ConstantForm { size: of_constant, length };
         if !is_whole
             || length < 8
             || length.saturating_add(4) > of_constant
-            || inside.iter().any(|(at, length)| at.saturating_add(*length) > size)
+            || words.iter().any(|at| at.saturating_add(8) > size)
+            || index.saturating_add(4) > size
         {
             return Err("the layout of probes does not fit their shapes".into());
         }
@@ -150,6 +166,8 @@ impl<'o> Shapes<'o> {
             address,
             index,
             constants,
+            uprobe_offset,
+            uprobe_address,
             constant,
             fingerprint,
         })
@@ -226,6 +244,10 @@ impl Table {
             for (member, text) in members {
                 put(&mut bytes, start + member, &[0; 8]);
                 texts.extend(text.map(|text| ((start + member) as u64, names.place(text.as_bytes()))));
+            }
+            if let Some(UserCode { offset, address }) = site.uprobe {
+                put(&mut bytes, start + shapes.uprobe_offset, &offset.to_le_bytes());
+                put(&mut bytes, start + shapes.uprobe_address, &address.to_le_bytes());
             }
             if let Some(own) = &site.constants {
                 values.push(((start + shapes.constants) as u64, constants.add(shapes.constant, own, names)?));
@@ -331,8 +353,8 @@ mod tests {
 
     use super::*;
 
-    /// Two shapes of 64 bytes: `point` at 0, `function` 8, `handler` 16, `symbol` 24, `address` 32, `index` 40, a number 44,
-    /// `constants` 48.
+    /// Two shapes of 80 bytes: `point` at 0, `function` 8, `handler` 16, `symbol` 24, `address` 32, `index` 40, a number 44,
+    /// `constants` 48, `uprobe.offset` 64, `uprobe.address` 72.
     const OBJECT: &str = r#"
 	.text
 	.type one, @function
@@ -343,12 +365,12 @@ two:	ret
 shapes:
 	.quad .Ltext, .Ltext, one, 0, 7
 	.long 0, 5
-	.quad 0, 0
+	.quad 0, 0, 8, 9
 	.quad .Ltext, .Ltext, two, .Ltext, 7
 	.long 1, 6
-	.quad 0, 0
+	.quad 0, 0, 8, 9
 	.section .spile.layout,"a"
-layout:	.long 64, 0, 8, 24, 32, 40, 48, 16, 8
+layout:	.long 80, 0, 8, 24, 32, 40, 48, 64, 72, 16, 8
 	.long 64, 0, 8, 16, 24, 32, 40, 48, 56, 8
 	.section .rodata.str1.1,"aMS",@progbits,1
 .Ltext:	.string "of the shape"
@@ -369,7 +391,8 @@ spile_script:
 
     fn site(shape: u32, name: &str, address: u64, constants: Option<Vec<SiteConstant>>) -> Site {
         let symbol = (shape == 1).then(|| "anchor".to_string());
-        Site { shape, point: format!("point of {name}"), function: name.into(), symbol, address, constants }
+        let uprobe = (name == "b").then_some(UserCode { offset: 0x51, address: 0x52 });
+        Site { shape, point: format!("point of {name}"), function: name.into(), symbol, address, uprobe, constants }
     }
 
     /// The words of a section: numbers, texts and names of functions.
@@ -407,9 +430,9 @@ spile_script:
         let filled =
             fill(&assembled(OBJECT), &Tables { sites, fingerprints: Vec::new(), meta: b"SPILEMET".to_vec() }).unwrap();
         let expected = [
-            ["point of a", "a", "two", "anchor", "0x10", "0x600000000", "0x0", "0x0"],
-            ["point of b", "b", "one", "0x0", "0x20", "0x500000001", "constants at 0", "0x0"],
-            ["point of a", "a", "two", "anchor", "0x30", "0x600000002", "constants at 32", "0x0"],
+            ["point of a", "a", "two", "anchor", "0x10", "0x600000000", "0x0", "0x0", "0x8", "0x9"],
+            ["point of b", "b", "one", "0x0", "0x20", "0x500000001", "constants at 0", "0x0", "0x51", "0x52"],
+            ["point of a", "a", "two", "anchor", "0x30", "0x600000002", "constants at 32", "0x0", "0x8", "0x9"],
         ];
         assert_eq!(words(&filled, ".rodata.spile_probes"), expected.concat());
         let values = words(&filled, ".rodata.spile_constants");
@@ -462,11 +485,11 @@ spile_script:
         let error = |text: &str, shape| fill(&assembled(text), &tables(shape)).unwrap_err();
         assert_eq!(error(OBJECT, 2), "a probe has an unknown shape");
         assert_eq!(
-            error(&OBJECT.replace(".long 64, 0,", ".long 60, 0,"), 0),
+            error(&OBJECT.replace(".long 80, 0,", ".long 76, 0,"), 0),
             "the layout of probes does not fit their shapes"
         );
         assert_eq!(
-            error(&OBJECT.replace("40, 48, 16, 8", "40, 60, 16, 8"), 0),
+            error(&OBJECT.replace("48, 64, 72, 16", "48, 64, 76, 16"), 0),
             "the layout of probes does not fit their shapes"
         );
         assert_eq!(error(&OBJECT.replace("spile_probes", "others"), 0), "the object does not refer to spile_probes");
