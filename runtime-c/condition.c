@@ -50,6 +50,7 @@ static enum verdict evaluate(struct spile_cpu *cpu, const struct spile_probe *pr
 
 	if (!spile_lock_all(probe->condition_locks, probe->condition_lock_count))
 		return VERDICT_UNKNOWN;
+	c->probe = probe;
 	probe->condition(c);
 	spile_unlock_all(probe->condition_locks, probe->condition_lock_count);
 	off = c->filtered && !c->error;
@@ -107,7 +108,7 @@ static enum verdict evaluate_in_task(const struct spile_site *site)
 	local_irq_save(flags);
 	spile_actions_begin(cpu);
 	verdict = evaluate(cpu, site->probe);
-	cpu->context.stale = 0;
+	spile_forget_run(cpu);
 	spile_actions_begin(cpu);
 	local_irq_restore(flags);
 	spile_context_release(cpu);

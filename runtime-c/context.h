@@ -192,6 +192,18 @@ static inline struct spile_cpu *spile_cpu_of(struct spile_context *c)
 	return container_of(c, struct spile_cpu, context);
 }
 
+/* Discards what the runtime keeps for one run only. The context is as between runs then. */
+static inline void spile_forget_run(struct spile_cpu *cpu)
+{
+	if (cpu->context.stale & SPILE_STALE_RUN) {
+		cpu->match.groups = 0;
+		cpu->token_end = 0;
+		cpu->stack_kind = SPILE_STACK_NONE;
+		cpu->other.have_arguments = false;
+	}
+	cpu->context.stale = 0;
+}
+
 /* The probed registers; NULL if the probe has none, as with a tracepoint. */
 static inline struct pt_regs *spile_registers(const struct spile_context *c)
 {

@@ -67,7 +67,7 @@ static struct missing look_ahead(struct spile_site *site, void (*ahead)(struct s
 		/* No error is set, as between runs. */
 		c->error = SPILE_OK;
 		c->filtered = 0;
-		c->stale = 0;
+		spile_forget_run(cpu);
 		c->next = 0;
 		c->depth = 0;
 		c->frame = cpu->frame;

@@ -103,13 +103,15 @@ static void release_counters(void)
  */
 spile_long spile_fn___perf_counter(struct spile_context *c, spile_long probe)
 {
-	/* Acquire: pairs with the release in spile_cpu_events_make(). */
-	struct perf_event **events = smp_load_acquire(&spile_sites[probe].events);
-	struct perf_event *event;
+	struct perf_event **events, *event;
 	spile_long count = 0;
 	unsigned long flags;
 	int cpu;
 
+	if ((spile_ulong)probe >= spile_script.probe_count || !is_counter(&spile_sites[probe]))
+		return 0;
+	/* Acquire: pairs with the release in spile_cpu_events_make(). */
+	events = smp_load_acquire(&spile_sites[probe].events);
 	raw_local_irq_save(flags);
 	cpu = raw_smp_processor_id();
 	event = events ? READ_ONCE(events[cpu]) : NULL;

@@ -436,6 +436,12 @@ enum {
 	ASKED_THREAD_BEGUN,
 };
 
+/* Whether fork or clone returns to the new process or thread. */
+static bool in_child(const struct spile_context *c)
+{
+	return c->probe->kind == SPILE_PROBE_SYSCALL && !(long)c->regs[SPILE_SYSCALL_RESULT];
+}
+
 spile_long spile_fn___process_event(struct spile_context *c, spile_long asked, spile_long program,
 				    spile_long process)
 {
@@ -444,12 +450,10 @@ spile_long spile_fn___process_event(struct spile_context *c, spile_long asked, s
 
 	switch (asked) {
 	case ASKED_FORKED:
-		happened = first && !(long)c->regs[SPILE_SYSCALL_RESULT] &&
-			   !spile_began_before();
+		happened = first && in_child(c) && !spile_began_before();
 		break;
 	case ASKED_THREAD:
-		happened = !first && !(long)c->regs[SPILE_SYSCALL_RESULT] &&
-			   !spile_thread_began_before();
+		happened = !first && in_child(c) && !spile_thread_began_before();
 		break;
 	case ASKED_LAST:
 		happened = !atomic_read(&current->signal->live);

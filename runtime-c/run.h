@@ -76,17 +76,11 @@ static noinline bool spile_run_ended(struct spile_cpu *cpu, bool entering)
 	c->filtered = 0;
 	if (c->error)
 		spile_run_failed(cpu, counts);
-	if (c->stale & SPILE_STALE_RUN) {
-		cpu->match.groups = 0;
-		cpu->token_end = 0;
-		cpu->stack_kind = SPILE_STACK_NONE;
-		cpu->other.have_arguments = false;
-	}
 	if (c->stale & SPILE_STALE_CONDITIONS)
 		spile_call_if_there(spile_conditions_look, cpu);
 	if (unlikely(c->stale & SPILE_STALE_LONG))
 		spile_guard_long_run(cpu);
-	c->stale = 0;
+	spile_forget_run(cpu);
 	cpu->asked = 0;
 	return fine;
 }

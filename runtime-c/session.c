@@ -19,6 +19,7 @@
 #include <linux/sched.h>
 #include <linux/sched/signal.h>
 #include <linux/spinlock.h>
+#include <linux/threads.h>
 #include <linux/timekeeping.h>
 #include <linux/wait.h>
 #include <linux/workqueue.h>
@@ -286,6 +287,9 @@ int spile_session_setup(const struct spile_setup *setup)
 	int error = -EBUSY;
 
 	if (setup->flags & ~(SPILE_SETUP_TIMED | SPILE_SETUP_TASKS) || setup->reserved)
+		return -EINVAL;
+	/* It is an index into a bitmap of processes (follow.c). */
+	if (setup->target < 0 || setup->target >= PID_MAX_LIMIT)
 		return -EINVAL;
 	/* Without `lock`: memory is given by the caller, which may take any time. */
 	mutex_lock(&spile_session.calls);

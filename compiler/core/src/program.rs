@@ -8,6 +8,7 @@
 mod attachment;
 pub mod command_text;
 pub mod commands;
+pub mod condition;
 pub mod element_uses;
 mod expression;
 pub mod known_locals;

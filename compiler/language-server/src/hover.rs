@@ -84,7 +84,7 @@ pub fn function(query: &Query, name: &str) -> Option<String> {
     for found in query.workspace.functions(name) {
         text.push_str(&format!("{}\n{}\n\n", code("systemtap", &library::signature(found.function)), found.doc));
     }
-    for builtin in builtin::all().filter(|builtin| builtin.name == name) {
+    for builtin in builtin::offered().filter(|builtin| builtin.name == name) {
         text.push_str(&format!("{}\n{}\n\n", code("systemtap", &builtin.signature()), builtin.doc));
         if builtin.guru {
             text.push_str("Only in guru mode (`-g`).\n\n");

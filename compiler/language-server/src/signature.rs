@@ -67,7 +67,7 @@ fn signatures(workspace: &Workspace, scan: &Scan, name: &str) -> Vec<Signature> 
     if found.is_empty() {
         let functions = workspace.functions(name);
         found.extend(functions.iter().map(|found| Signature::new(&library::signature(found.function), &found.doc)));
-        let builtins = builtin::all().filter(|builtin| builtin.name == name);
+        let builtins = builtin::offered().filter(|builtin| builtin.name == name);
         found.extend(builtins.map(|builtin| Signature::new(&builtin.signature(), builtin.doc)));
         found.extend(language::find(name).map(|entry| Signature::new(entry.usage, entry.doc)));
     }

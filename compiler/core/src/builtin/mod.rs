@@ -37,6 +37,8 @@ pub struct Builtin {
     pub pure: bool,
     /// Only in guru mode.
     pub guru: bool,
+    /// Only the compiler calls it, with arguments that it has checked; scripts and the library cannot.
+    pub internal: bool,
     /// Reads the groups of the last `=~`: patterns of the program then record where they match.
     pub groups: bool,
     /// Needs source lines: the module contains their table.
@@ -85,6 +87,7 @@ macro_rules! builtin {
                 fails: false,
                 pure: false,
                 guru: false,
+                internal: false,
                 groups: false,
                 lines: false,
                 names: false,
@@ -123,14 +126,24 @@ pub fn all() -> impl Iterator<Item = &'static Builtin> {
     subjects().into_iter().flatten()
 }
 
-/// The builtin of that name with that many arguments.
+/// The builtin that a call in a script refers to, by its name and number of arguments.
 pub fn find(name: &str, arity: usize) -> Option<&'static Builtin> {
-    all().find(|builtin| builtin.name == name && builtin.parameters.len() == arity)
+    offered().find(|builtin| builtin.name == name && builtin.parameters.len() == arity)
 }
 
-/// Numbers of arguments that builtins of that name accept; empty if there is none.
+/// The builtin of that name that only the compiler calls.
+pub fn internal(name: &str) -> Option<&'static Builtin> {
+    all().find(|builtin| builtin.internal && builtin.name == name)
+}
+
+/// Numbers of arguments that builtins of that name accept in scripts; empty if there is none.
 pub fn arities(name: &str) -> Vec<usize> {
-    all().filter(|builtin| builtin.name == name).map(|builtin| builtin.parameters.len()).collect()
+    offered().filter(|builtin| builtin.name == name).map(|builtin| builtin.parameters.len()).collect()
+}
+
+/// Those that scripts and the library may call.
+pub fn offered() -> impl Iterator<Item = &'static Builtin> {
+    all().filter(|builtin| !builtin.internal)
 }
 
 #[cfg(test)]
@@ -145,6 +158,8 @@ mod tests {
             assert!(seen.insert((builtin.name, builtin.parameters.len())), "{}", builtin.name);
             assert!(symbols.insert(builtin.symbol), "{}", builtin.symbol);
             assert!(!builtin.doc.is_empty(), "{}", builtin.name);
+            // By this the compiler finds it; and a script of a user's may have any other.
+            assert!(!builtin.internal || builtin.name.starts_with("__"), "{}", builtin.name);
         }
     }
 }

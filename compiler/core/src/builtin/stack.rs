@@ -10,7 +10,7 @@ pub(super) const BUILTINS: &[Builtin] = &[
     builtin!("symdata" "symdata" ("address": Long) -> String [pure] "the same with offset, size and module: vfs_read+0x0/0x190 [kernel]"),
     builtin!("modname" "modname" ("address": Long) -> String [pure] "module that the address is in, or kernel; <unknown> if it is in neither"),
     builtin!("__stack_at" "__stack_at" ("depth": Long) -> Long [pure registers] "address at that depth of the stack; 0 beyond its end"),
-    builtin!("__value_unknown_at_caller" "__value_unknown_at_caller" () -> Long [fails pure] "a run-time error: the caller's debug information does not give the value of a context variable"),
+    builtin!("__value_unknown_at_caller" "__value_unknown_at_caller" () -> Long [fails pure internal] "a run-time error: the caller's debug information does not give the value of a context variable"),
     builtin!("__stack_addresses" "__stack_addresses" ("first": Long, "most": Long) -> String [pure registers] "addresses of the stack in hex"),
     builtin!("task_backtrace" "task_backtrace" ("task": Long) -> String [pure registers] "addresses of a task's kernel stack in hex, by the address of its struct task_struct; empty if it runs on another CPU, exits, or is not a task"),
     builtin!("__print_stack_lines" "__print_stack_lines" () [registers lines names] "prints the kernel's stack, a line for each frame with the source line"),

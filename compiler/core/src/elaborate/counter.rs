@@ -47,7 +47,7 @@ impl Counters {
     /// The value of a counter.
     pub fn lower(&self, name: &[u8], span: Span) -> Result<Expr, Error> {
         let name = String::from_utf8_lossy(name).into_owned();
-        let (Some(index), Some(builtin)) = (self.0.get(&name), builtin::find("__perf_counter", 1)) else {
+        let (Some(index), Some(builtin)) = (self.0.get(&name), builtin::internal("__perf_counter")) else {
             return Err(NameError::UnknownCounter { name, known: Vec::new(), span }.into());
         };
         let probe = LongExpr::constant(*index as i64, span);

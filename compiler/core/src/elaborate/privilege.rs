@@ -9,6 +9,7 @@
 use super::environment::Environment;
 use super::error::StatementError;
 use crate::builtin;
+use crate::program::condition;
 use crate::program::{
     Element, Expr, FunctionBody, FunctionId, Iterated, LongExpr, LongKind, LongPlace, Print, PrintPiece, Privilege,
     Probe, Program, Slice, Stmt, StmtKind, StringExpr, StringKind, StringPlace,
@@ -264,10 +265,8 @@ fn limit(probe: &mut Probe) {
     let filter = Box::new(Stmt { kind: StmtKind::Filter, span });
     let condition = LongExpr::not(own(), span);
     let test = Stmt { kind: StmtKind::If { condition, then: filter, otherwise: None }, span };
-    let is_condition = |statement: &&Stmt| matches!(&statement.kind, StmtKind::If { then, .. } if matches!(then.kind, StmtKind::Filter));
-    let at = probe.body.iter().take_while(is_condition).count();
     // In a block: it is not a condition that can be evaluated without a hit.
-    probe.body.insert(at, Stmt { kind: StmtKind::Block(vec![test]), span });
+    probe.body.insert(condition::filters(&probe.body), Stmt { kind: StmtKind::Block(vec![test]), span });
     for saved in &mut probe.saved {
         let (condition, value) = (Box::new(own()), saved.clone());
         *saved = match value {

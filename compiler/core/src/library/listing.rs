@@ -12,7 +12,7 @@ use spile_syntax::outline::Outline;
 /// The functions of the scripts and the builtins, sorted; those that begin with `_` are internal. Builtins that unprivileged scripts
 /// may call are marked.
 pub fn functions(scripts: &[Script], sources: &SourceMap, is_unprivileged: impl Fn(&str) -> bool) -> Vec<String> {
-    let mut lines: Vec<String> = crate::builtin::all()
+    let mut lines: Vec<String> = crate::builtin::offered()
         .filter(|builtin| is_public(builtin.name))
         .map(|builtin| {
             let mark = if is_unprivileged(builtin.name) { " /* unprivileged */" } else { "" };

@@ -13,6 +13,7 @@ use super::names::{self, FunctionName};
 use super::storage::Globals;
 use super::{Limits, condition};
 use crate::program::commands;
+use crate::program::condition::filters;
 use crate::program::element_uses::{EarlyValue, ElementUses, KnownValues, UsedElement};
 use crate::program::lead_in;
 use crate::program::uses::{self, Access, AccessCounts, CodeSummary, OFTEN, Uses};
@@ -111,7 +112,7 @@ impl Summaries {
         let lead_ins: Vec<usize> = program.probes.iter().map(|probe| lead_in_of(probe, &function_summaries)).collect();
         let early = CodeSummary::early_functions(&function_summaries);
         let summary = |(probe, &lead_in): (&program::Probe, &usize)| {
-            let after = condition::filters(&probe.body) + lead_in;
+            let after = filters(&probe.body) + lead_in;
             let known = lead_in::known(probe.body.split_at(after).1, probe.locals.len(), &function_summaries, &early);
             CodeSummary::of_handler(&probe.body, known)
         };
@@ -147,7 +148,7 @@ impl<'p> Analysis<'p> {
         };
         let functions = holds::Functions { summaries: &function_summaries, uses: &function_uses };
         let holds_of = |(index, probe): (usize, &'p program::Probe)| {
-            let body = probe.body.split_at(condition::filters(&probe.body) + lead_ins[index]).1;
+            let body = probe.body.split_at(filters(&probe.body) + lead_ins[index]).1;
             let arrays = handler_uses[index].keys().copied().filter(|id| program.globals[id.index()].is_array());
             match globals::is_frequent(&probe.attachment) {
                 true => holds::of(probe, body, arrays, &element_uses[index], functions),
@@ -365,7 +366,7 @@ impl SavedLayout {
 }
 
 fn lead_in_of(probe: &program::Probe, functions: &[CodeSummary]) -> usize {
-    lead_in::length(probe.body.split_at(condition::filters(&probe.body)).1, functions)
+    lead_in::length(probe.body.split_at(filters(&probe.body)).1, functions)
 }
 
 /// What each run accesses: of handlers, and of what return probes evaluate at their functions' entries.

@@ -7,7 +7,6 @@ use std::collections::HashMap;
 use super::ahead;
 use super::analysis::Analysis;
 use super::code::{self, Frame, OwnConstant, Routine};
-use super::condition;
 use super::cost::CostEstimator;
 use super::error::Planned;
 use super::items;
@@ -17,6 +16,7 @@ use super::restart;
 use super::routine::Builder;
 use super::tables::Tables;
 use super::{Condition, Paging, Probe};
+use crate::program::condition::filters;
 use crate::program::{self, Stmt};
 use spile_source::SourceMap;
 
@@ -77,7 +77,7 @@ impl Planner<'_, '_, '_> {
     fn probe(&mut self, index: usize, probe: &program::Probe) -> Planned<Probe> {
         let name = names::handler(index, probe);
         let comment = format!("probe {} ({})", probe.point, self.sources.place(probe.span));
-        let (condition, body) = probe.body.split_at(condition::filters(&probe.body));
+        let (condition, body) = probe.body.split_at(filters(&probe.body));
         let (entry_handler, entry_paging) = self.entry_handler(index, probe, &name, &comment)?;
         let mut routine = self.handler(index, probe, condition, body, name.clone(), comment)?;
         let paging = self.paging(probe, &mut routine);

@@ -117,7 +117,7 @@ pub fn locate_in_process(
     program: ProgramId,
 ) -> Result<Location, String> {
     const NOWHERE: &str = "only probes in a program know where it is";
-    let moved = builtin::find("__loaded_address", 3).ok_or(NOWHERE)?;
+    let moved = builtin::internal("__loaded_address").ok_or(NOWHERE)?;
     let base = object.mapped().base_address().ok_or(NOWHERE)?;
     let loaded = |address: Address| {
         let arguments = [program.0.into(), base as i64, address.offset as i64];
@@ -135,7 +135,7 @@ pub fn locate_in_process(
 /// The low eight bytes of a vector register of a program, by DWARF's number.
 pub(super) fn vector_register(register: u16) -> Option<LongExpr> {
     let number = register.checked_sub(registers::FIRST_VECTOR).filter(|number| *number < registers::VECTORS)?;
-    let read = builtin::find("__vector_register", 1)?;
+    let read = builtin::internal("__vector_register")?;
     Some(expr(LongKind::Builtin(read, vec![long(number.into()).into()])))
 }
 
@@ -154,7 +154,7 @@ fn by_caller(
     let word = read(at, object.word(), object);
     let in_memory = cases.iter().all(|(_, location)| matches!(location, debuginfo::Location::Memory(_)));
     let unknown =
-        builtin::find("__value_unknown_at_caller", 0).ok_or("its value is only known at the function's entry")?;
+        builtin::internal("__value_unknown_at_caller").ok_or("its value is only known at the function's entry")?;
     let mut value = expr(LongKind::Builtin(unknown, Vec::new()));
     let mut known: Option<LongExpr> = None;
     for (places, location) in cases.iter().rev() {
@@ -266,7 +266,7 @@ fn code(address: Address, object: &Object) -> Option<LongExpr> {
 
 /// Where a link-time address of the probed program is in the process that runs it.
 pub(super) fn program_address(address: Address) -> Option<LongExpr> {
-    let moved = builtin::find("__program_address", 1)?;
+    let moved = builtin::internal("__program_address")?;
     Some(expr(LongKind::Builtin(moved, vec![long(address.offset as i64).into()])))
 }
 
@@ -405,7 +405,7 @@ fn in_thread(stack: &mut Stack, object: &Object, loaded: Loaded) -> Result<(), S
     const NOWHERE: &str = "it is a variable of each thread, and nothing tells where a thread has it";
     let bytes = object.word();
     let block = object.thread_block().filter(|_| object.is_program()).ok_or(NOWHERE)?;
-    let pointer = builtin::find("__thread_pointer", 0).ok_or(NOWHERE)?;
+    let pointer = builtin::internal("__thread_pointer").ok_or(NOWHERE)?;
     let pointer = || expr(LongKind::Builtin(pointer, Vec::new()));
     let word = |at| loaded(at).map(|at| read(at, bytes, object)).ok_or(NOWHERE);
     let start = match block {

@@ -95,6 +95,8 @@ pub struct CodeSummary {
     loops: bool,
     /// It uses builtins whose values may differ from one moment to the next.
     varies: bool,
+    /// It reads memory, of the kernel or of the current process.
+    reads_memory: bool,
     /// Whether it may change the probed registers.
     sets_registers: bool,
     /// The commands that it makes the loader run.
@@ -200,6 +202,12 @@ impl CodeSummary {
     /// What makes keys of arrays known.
     pub fn known(&self) -> &KnownValues {
         &self.known
+    }
+
+    /// Whether it means something only in a hit of its own probe: apart from one there are no registers, nor a process whose
+    /// memory may be read, and nothing tells when memory changes.
+    pub fn needs_hit(&self) -> bool {
+        self.registers != 0 || self.varies || self.reads_memory
     }
 
     /// By function: whether a handler may call it early, for a key (early.rs): it depends on its arguments, the task and

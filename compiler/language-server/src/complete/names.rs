@@ -156,7 +156,7 @@ fn functions(request: &Request) -> Vec<Candidate> {
             found.entry(name.to_string()).or_insert(offer);
         }
     };
-    for builtin in builtin::all() {
+    for builtin in builtin::offered() {
         add(builtin.name, builtin.signature(), builtin.doc.to_string());
     }
     for found in request.workspace.all_functions() {

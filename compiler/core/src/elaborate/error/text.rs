@@ -21,6 +21,6 @@ pub fn counted(count: usize, what: &str) -> String {
 
 /// A note for the name of a function written without its parentheses; None if there is no such builtin.
 pub fn called(name: &str) -> Option<String> {
-    let function = crate::builtin::all().any(|builtin| builtin.name == name);
+    let function = crate::builtin::offered().any(|builtin| builtin.name == name);
     function.then(|| format!("the function of this name is called with parentheses: {name}()"))
 }

@@ -31,6 +31,6 @@ pub(super) fn write_text(
 
 fn call(name: &'static str, arguments: Vec<Expr>, span: Span) -> Result<StringExpr, Error> {
     // SANITY: families name existing builtins; a test compiles each.
-    let builtin = builtin::find(name, arguments.len()).ok_or(StatementError::NotAssignable { span })?;
+    let builtin = builtin::internal(name).ok_or(StatementError::NotAssignable { span })?;
     Ok(StringExpr { kind: StringKind::Builtin(builtin, arguments), span })
 }

@@ -30,7 +30,7 @@ fn readable(value: &LongExpr) -> Option<LongExpr> {
             }
             let span = value.span;
             let arguments = vec![(**address).clone().into(), LongExpr::constant(i64::from(*size), span).into()];
-            let builtin = builtin::find("__kernel_readable", 2)?;
+            let builtin = builtin::internal("__kernel_readable")?;
             both(before, Some(LongExpr { kind: LongKind::Builtin(builtin, arguments), span }))
         }
         LongKind::Bits { value, .. } | LongKind::SignExtend(value, _) => readable(value),

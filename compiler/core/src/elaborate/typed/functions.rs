@@ -183,7 +183,7 @@ fn no_callee(names: &Names, name: &ast::Name, arity: usize) -> Error {
         return NameError::Arity { name: name.text.clone(), takes, given: arity, span: name.span, declared }.into();
     }
     let mut near: Vec<String> = names.function_names().map(String::from).collect();
-    near.extend(builtin::all().map(|builtin| builtin.name.to_string()));
+    near.extend(builtin::offered().map(|builtin| builtin.name.to_string()));
     near.extend(spile_syntax::print_words().map(String::from));
     near.extend(names.offered.functions.iter().cloned());
     near.sort();

@@ -103,7 +103,7 @@ fn warn_of_idle(env: &mut Environment, names: &Names, block: &Block) {
         return;
     }
     let functions: HashSet<&str> =
-        crate::builtin::all().map(|builtin| builtin.name).chain(names.function_names()).collect();
+        crate::builtin::offered().map(|builtin| builtin.name).chain(names.function_names()).collect();
     for span in idle {
         let text = env.sources.text(span).to_string();
         let function = functions.contains(text.as_str());

@@ -216,7 +216,7 @@ pub(super) fn process_guard(program: i64, scope: Scope) -> Option<LongExpr> {
 }
 
 fn guard(asked: EventQuery, program: i64, scope: Scope) -> Option<LongExpr> {
-    let builtin = builtin::find("__process_event", 3)?;
+    let builtin = builtin::internal("__process_event")?;
     let arguments = [asked as i64, program, scope.number()].map(|value| LongExpr::constant(value, Span::none()).into());
     Some(LongExpr { kind: LongKind::Builtin(builtin, arguments.to_vec()), span: Span::none() })
 }

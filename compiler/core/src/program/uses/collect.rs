@@ -311,8 +311,11 @@ impl Collector {
             | LongKind::Not(operand)
             | LongKind::Complement(operand)
             | LongKind::SignExtend(operand, _)
-            | LongKind::Bits { value: operand, .. }
-            | LongKind::Read { address: operand, .. } => self.long(operand),
+            | LongKind::Bits { value: operand, .. } => self.long(operand),
+            LongKind::Read { address, .. } => {
+                self.summary.reads_memory = true;
+                self.long(address);
+            }
             LongKind::Matches { text, .. } => self.string(text),
             LongKind::Conditional(condition, then, otherwise) => {
                 self.long(condition);
