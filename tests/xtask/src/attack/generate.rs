@@ -106,6 +106,24 @@ const STRUCTS: [(&str, &str); 6] = [
     ("mm_struct", "owner->files->fdt->fd"),
 ];
 
+/// Of probe points: over globals, where the probe is armed and disarmed while the others run, and over what only a hit has.
+const CONDITIONS: [&str; 14] = [
+    "n",
+    "!n",
+    "m & 1",
+    "n > 3 && m < 1000",
+    "text == \"x\"",
+    "1 in big",
+    "a[0] > 2",
+    "@count(sums) > 5",
+    "by[\"\"] =~ \"^a*b*$\"",
+    "sprintf(\"%d%s\", n, text) != \"\"",
+    "@uregister(7) && n",
+    "@uregister(0) > m",
+    "@uderef(8, n)",
+    "@cast(freed, \"task_struct\", \"kernel\")->pid",
+];
+
 /// The script for a seed.
 pub fn script(seed: u64, known: &Known) -> Script {
     let Known { functions, called } = known;
@@ -114,7 +132,7 @@ pub fn script(seed: u64, known: &Known) -> Script {
     let count = random.pick([1, 1, 2, 2, 3, 4]);
     let mut probes: Vec<Probe> = (0..count)
         .map(|_| Probe {
-            points: points::points(random, called),
+            points: switched(points::points(random, called), random),
             statements: (0..1 + random.below(5)).map(|_| guarded(random, functions)).collect(),
         })
         .collect();
@@ -133,12 +151,20 @@ pub fn script(seed: u64, known: &Known) -> Script {
     }
     if seed % 3 == 2 {
         let statements = (0..1 + random.below(4)).map(|_| in_user_space(random, functions)).collect();
-        probes.push(Probe { points: points::programs(random), statements });
+        probes.push(Probe { points: switched(points::programs(random), random), statements });
     }
     let locals =
         format!("{}x = {};", (0..90).map(|at| format!("l{at} = x + {at}; ")).collect::<String>(), sum_of_locals());
     let declarations = DECLARATIONS.iter().map(|text| text.replace("LOCALS", &locals)).collect();
     Script { seed, options: options(random), declarations, probes }
+}
+
+/// The points, in one of four probes with a condition each.
+fn switched(points: Vec<String>, random: &mut Random) -> Vec<String> {
+    if !random.one_in(4) {
+        return points;
+    }
+    points.into_iter().map(|point| format!("{point} if ({})", random.pick(CONDITIONS))).collect()
 }
 
 /// Keeps all of them in use.

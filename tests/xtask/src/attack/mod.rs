@@ -26,6 +26,7 @@ use std::process::{ExitCode, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
+use spile_source::{FileId, Origin, SourceMap};
 
 use crate::debug_kernel;
 use crate::place::Place;
@@ -164,7 +165,12 @@ fn functions(place: &Place) -> Result<Vec<Function>> {
     let mut command = place.command(place.spile()?, &crate::root());
     command.args(["-r", &place.kernel.release, "--dump-functions"]).stdin(Stdio::null());
     let output = command.output().context("running spile --dump-functions")?;
-    let listed = String::from_utf8_lossy(&output.stdout).into_owned();
+    let mut listed = String::from_utf8_lossy(&output.stdout).into_owned();
+    // Those that no listing shows can be called too.
+    for line in hidden_functions() {
+        listed.push_str(&line);
+        listed.push('\n');
+    }
     let needs_guru = |name: &str| {
         name.starts_with("set_") || spile_core::builtin::all().any(|builtin| builtin.guru && builtin.name == name)
     };
@@ -179,6 +185,36 @@ fn functions(place: &Place) -> Result<Vec<Function>> {
         String::from_utf8_lossy(&output.stderr)
     );
     Ok(functions)
+}
+
+/// Builtins and functions of the library whose names begin with `_`, as `--dump-functions` would list them.
+fn hidden_functions() -> Vec<String> {
+    use spile_syntax::ast::Item;
+
+    let builtins = spile_core::builtin::offered().filter(|builtin| builtin.name.starts_with('_'));
+    let mut lines: Vec<String> = builtins.map(spile_core::builtin::Builtin::signature).collect();
+    let (environment, mut sources, mut macros) = Default::default();
+    let (shared, scripts): (Vec<_>, Vec<_>) =
+        spile_core::library::embedded_tapset().into_iter().partition(|(name, _)| name.ends_with(".stpm"));
+    for (name, bytes) in shared {
+        let file = added(&mut sources, name, bytes);
+        spile_syntax::collect_macros(&mut sources, file, &environment, &mut macros);
+    }
+    for (name, bytes) in scripts {
+        let file = added(&mut sources, name, bytes);
+        let (script, _) = spile_syntax::parse(&mut sources, file, &environment, &macros);
+        lines.extend(script.items.iter().filter_map(|item| match item {
+            Item::Function(function) if !function.private && function.name.text.starts_with('_') => {
+                Some(spile_core::library::signature(function))
+            }
+            _ => None,
+        }));
+    }
+    lines
+}
+
+fn added(sources: &mut SourceMap, name: String, bytes: &[u8]) -> FileId {
+    sources.add(name, bytes.to_vec(), Origin::Tapset)
 }
 
 /// Reduces a round to the scripts, and their parts, that still break something, each tried in a separate guest.
