@@ -414,8 +414,8 @@ void spile_kprobe_turn(struct spile_site *site, bool on)
 	 */
 	site->by_entry = false;
 	error = on ? enable(site) : disable_kprobe(&site->kprobe);
-	if (error && on)
-		WRITE_ONCE(site->off, true);	/* tried again when the condition is looked at */
+	if (error)
+		WRITE_ONCE(site->off, on);	/* tried again when the condition is looked at */
 }
 
 static void count_missed_hits(const struct spile_site *site, struct spile_counters *counters)

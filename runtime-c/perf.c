@@ -7,6 +7,7 @@
  */
 #include <linux/irqflags.h>
 #include <linux/perf_event.h>
+#include <linux/rcupdate.h>
 
 #include "builtins.h"
 #include "context.h"
@@ -86,6 +87,8 @@ static void disarm_events(struct spile_site *const *sites, unsigned int count)
 	for (i = 0; i < count; i++)
 		if (!is_counter(sites[i]))
 			spile_cpu_events_release(sites[i]);
+	/* Hits of software events run with interrupts on: they may have begun before. */
+	synchronize_rcu();
 }
 
 static void release_counters(void)

@@ -83,11 +83,14 @@ NOKPROBE_SYMBOL(handle_pool_return);
 
 void spile_return_pool_enter(struct spile_site *site, struct pt_regs *regs)
 {
-	struct kprobe *kprobe = &site->pool->kretprobe.kp;
+	struct spile_return_pool *pool = READ_ONCE(site->pool);
 	struct spile_site *interrupted = this_cpu_read(entering);
+	struct kprobe *kprobe;
 
-	if (!spile_return_may_be_hooked(site))
+	/* NULL: on a preemptible kernel the site has left while this hit was on its way. */
+	if (!pool || !spile_return_may_be_hooked(site))
 		return;
+	kprobe = &pool->kretprobe.kp;
 	this_cpu_write(entering, site);
 	kprobe->pre_handler(kprobe, regs);
 	/* The entry handler was not called: all instances are in use. */
@@ -184,7 +187,7 @@ void spile_return_pool_leave(struct spile_site *const *sites, unsigned int count
 
 		if (!pool)
 			continue;
-		sites[i]->pool = NULL;
+		WRITE_ONCE(sites[i]->pool, NULL);
 		set_runs(sites[i], SPILE_RUNS_AT_RETURN);
 		if (--pool->members)
 			continue;

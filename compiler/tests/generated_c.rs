@@ -510,6 +510,18 @@ fn many_probes_are_data() {
     assert_eq!(whole, few);
 }
 
+/// What reads memory ahead of a handler runs in the same place, and takes stack too.
+#[test]
+fn the_stack_of_a_probe_includes_what_reads_ahead() {
+    let mut plan = planned("sample.stp", &[], "global n probe timer.s(1) { println(1) } probe timer.s(2) { n++ }");
+    let other = plan.probes[1].handler.clone();
+    let usage = format!("script.c:1:1:{other}\t500\tstatic\n");
+    let need = |plan: &Plan| plan::stack::need(&plan.routines, 10, &usage).by_probe(plan)[0];
+    let alone = need(&plan);
+    plan.probes[0].paging = plan::Paging::Ahead(other);
+    assert!(need(&plan) >= alone + 500);
+}
+
 /// Probes in programs too, which differ in a part of their union.
 #[test]
 fn many_probes_in_programs_are_data() {

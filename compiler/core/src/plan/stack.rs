@@ -9,9 +9,9 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::Plan;
 use super::code::{self, Frame, Instr, Routine};
 use super::frame;
+use super::{Plan, Probe};
 
 /// What the runtime and the kernel functions that it calls need above and below a handler. Measured on a stack that was
 /// filled before each call (6.1, gcc-12): print_regs() takes 1128 bytes, `$file$` 688, a fault in user_string() 544, most
@@ -37,7 +37,8 @@ impl StackNeed {
         self.bytes.iter().copied().max().unwrap_or(0)
     }
 
-    /// By probe: of its handlers, and of all conditions, which may be evaluated at the end of any of them.
+    /// By probe: of its handlers, of what reads memory ahead of them, and of all conditions, which may be evaluated at the end of
+    /// any of them.
     pub fn by_probe(&self, plan: &Plan) -> Vec<u32> {
         let by_symbol: HashMap<&str, u32> =
             plan.routines.iter().map(|routine| routine.symbol.as_str()).zip(self.bytes.iter().copied()).collect();
@@ -49,11 +50,11 @@ impl StackNeed {
             .map(|condition| of(&condition.routine))
             .max()
             .unwrap_or(0);
-        let needs = plan
-            .probes
-            .iter()
-            .map(|probe| of(&probe.handler).max(probe.entry_handler.as_deref().map_or(0, of)).max(conditions));
-        needs.collect()
+        let of_probe = |probe: &Probe| {
+            let others = [probe.entry_handler.as_deref(), probe.paging.ahead(), probe.entry_paging.ahead()];
+            others.into_iter().flatten().map(of).fold(of(&probe.handler).max(conditions), u32::max)
+        };
+        plan.probes.iter().map(of_probe).collect()
     }
 }
 

@@ -296,8 +296,8 @@ impl Graph {
     }
 }
 
-/// Deletes the symbols in removed sections, those of entries of tables, which nothing refers to, and those of the
-/// kernel that nothing refers to any more.
+/// Deletes the symbols in removed sections, those of entries of tables, which nothing refers to, those of the kernel that nothing
+/// refers to any more, and names of constants.
 fn delete_symbols(
     builder: &mut Builder,
     is_left_out: impl Fn(SectionId) -> bool,
@@ -307,6 +307,13 @@ fn delete_symbols(
         SectionData::Relocation(relocations) => Some(relocations),
         _ => None,
     });
+    // They are found by their sections and offsets.
+    let constants: Vec<SectionId> = builder
+        .sections
+        .iter()
+        .filter(|section| section.name.starts_with(b".rodata") || *section.name == *b".modinfo")
+        .map(Section::id)
+        .collect();
     let used: Vec<SymbolId> = relocations.flatten().filter_map(|relocation| relocation.symbol).collect();
     let count = used.iter().map(|id| id.index() + 1).max().unwrap_or(0);
     let mut is_used = vec![false; count];
@@ -318,7 +325,10 @@ fn delete_symbols(
     for symbol in &mut builder.symbols {
         let used = is_used.get(symbol.id().index()).copied().unwrap_or(false);
         symbol.delete = match symbol.section {
-            Some(section) => is_left_out(section) || symbol.st_type() != elf::STT_SECTION && is_in_table(section),
+            Some(section) => {
+                let unnamed = !used && symbol.st_bind() == elf::STB_LOCAL && constants.contains(&section);
+                is_left_out(section) || symbol.st_type() != elf::STT_SECTION && (is_in_table(section) || unnamed)
+            }
             None => symbol.st_shndx == elf::SHN_UNDEF && !used,
         };
     }

@@ -169,6 +169,21 @@ fn annotations_of_entries_hold_nothing() {
 }
 
 #[test]
+fn names_of_constants_are_left_out() {
+    use object::ObjectSymbol;
+    let named = format!(
+        "{RUNTIME}\n\t.section .rodata.kept,\"a\"\nconstant: .quad 1\n\t.globl shared\nshared: .quad 2\n\
+         \t.section .data.kept,\"aw\"\nvariable: .quad 3\n\
+         \t.section .text.reader,\"ax\"\n\t.globl reader\nreader: movq constant, %rax\n movq variable, %rax\n"
+    );
+    let pruned = prune(&assembled(&named), &[assembled("call reader\nmovq shared, %rax\n")]).unwrap();
+    let file = ElfFile64::<Endianness>::parse(&*pruned).unwrap();
+    let names: Vec<&str> = file.symbols().map(|symbol| symbol.name().unwrap()).collect();
+    assert_eq!(["constant", "shared", "variable"].map(|name| names.contains(&name)), [false, true, true]);
+    assert_eq!(find(&contents(&pruned), ".rodata.kept").unwrap().1.len(), 16);
+}
+
+#[test]
 fn what_is_no_object_is_an_error() {
     assert!(prune(b"junk", &[]).is_err());
     assert!(prune(&assembled(RUNTIME), &[b"junk".to_vec()]).is_err());
