@@ -218,6 +218,7 @@ spile_long spile_fn___thread_pointer(struct spile_context *c);
 spile_long spile_fn___vector_register(struct spile_context *c, spile_long number);
 spile_long spile_fn___loaded_address(struct spile_context *c, spile_long program, spile_long base,
 				     spile_long address);
+spile_long spile_fn___original_return(struct spile_context *c, spile_long at, spile_long found);
 spile_long spile_fn___program_address(struct spile_context *c, spile_long address);
 unsigned int spile_fn_user_string(struct spile_context *c, spile_long address, char *out);
 unsigned int spile_fn_user_string2(struct spile_context *c, spile_long address,

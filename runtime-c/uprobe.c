@@ -20,6 +20,7 @@
 #include "family.h"
 #include "features.h"
 #include "held_maps.h"
+#include "original_return.h"
 #include "run.h"
 #include "site.h"
 #include "uprobe.h"
@@ -147,6 +148,11 @@ const struct spile_family spile_uprobe_family = {
 spile_long spile_fn___program_address(struct spile_context *c, spile_long address)
 {
 	return address + spile_cpu_of(c)->program_slide;
+}
+
+spile_long spile_fn___original_return(struct spile_context *c, spile_long at, spile_long found)
+{
+	return spile_original_return(at, found);
 }
 
 /*

@@ -9,7 +9,6 @@
 #include <linux/sched/task_stack.h>
 #include <linux/string.h>
 #include <linux/uaccess.h>
-#include <linux/uprobes.h>
 
 #ifdef CONFIG_X86_64
 #include <asm/vdso.h>
@@ -18,6 +17,7 @@
 #include "script.h"
 #include "context.h"
 #include "memory.h"
+#include "original_return.h"
 #include "user_files.h"
 #include "user_known.h"
 #include "user_maps.h"
@@ -128,47 +128,11 @@ static inline u64 frame_place(const struct user_walk *walk)
 	return at ? place_in(&at->mapping, at->file_place, walk->pc) : 0;
 }
 
-#ifdef CONFIG_UPROBES
-/*
- * A probed return has the address of a trampoline in place of the return address, which the
- * kernel has saved.
- */
+/* Takes the return address that a probe of the return has replaced. */
 static noinline void pass_trampoline(struct user_walk *walk, unsigned long at)
 {
-	enum { MOST_RETURNS = 64 };
-	const struct return_instance *instance;
-	unsigned int i;
-
-	instance = READ_ONCE(current->utask->return_instances);
-	for (i = 0; instance && i < MOST_RETURNS; i++) {
-		struct return_instance copy;
-
-		if (spile_memory_read(&copy, (unsigned long)instance, sizeof(copy), false))
-			return;
-		if (copy.stack == at) {
-			walk->pc = copy.orig_ret_vaddr;
-			return;
-		}
-		instance = copy.next;
-	}
+	walk->pc = spile_original_return(at, walk->pc);
 }
-
-static inline bool has_returns(void)
-{
-	const struct uprobe_task *task = READ_ONCE(current->utask);
-
-	return task && READ_ONCE(task->return_instances);
-}
-#else
-static void pass_trampoline(struct user_walk *walk, unsigned long at)
-{
-}
-
-static inline bool has_returns(void)
-{
-	return false;
-}
-#endif
 
 /* Follows frame pointers, as `push %rbp; mov %rsp, %rbp` makes them. */
 static bool follow_pointer(struct user_walk *walk)
@@ -193,7 +157,7 @@ static bool follow_pointer(struct user_walk *walk)
 		return false;
 	walk->fp = wide[0];
 	walk->pc = wide[1];
-	if (unlikely(has_returns()))
+	if (unlikely(spile_has_returns()))
 		pass_trampoline(walk, fp + bytes);
 	walk->sp = fp + 2 * bytes;
 	walk->returns = true;
@@ -345,7 +309,7 @@ static bool leave_system_call(struct user_walk *walk)
 	if (walk->returns || !is_code(walk, code, sizeof(code)) ||
 	    !read_value(walk, sp, &walk->fp) || !read_value(walk, sp + 12, &walk->pc))
 		return false;
-	if (unlikely(has_returns()))
+	if (unlikely(spile_has_returns()))
 		pass_trampoline(walk, sp + 12);
 	walk->sp = sp + 16;
 	walk->returns = true;
@@ -377,7 +341,7 @@ static __always_inline bool take_stored(struct user_walk *walk, unsigned long cf
 {
 	if (!read_word(cfa - 8, &walk->pc))
 		return false;
-	if (unlikely(has_returns()))
+	if (unlikely(spile_has_returns()))
 		pass_trampoline(walk, cfa - 8);
 	return true;
 }
@@ -386,7 +350,7 @@ static noinline bool take_stored_narrow(struct user_walk *walk, unsigned long cf
 {
 	if (!read_value(walk, cfa - 4, &walk->pc))
 		return false;
-	if (has_returns())
+	if (spile_has_returns())
 		pass_trampoline(walk, cfa - 4);
 	return true;
 }

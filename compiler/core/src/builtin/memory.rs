@@ -20,6 +20,7 @@ pub(super) const BUILTINS: &[Builtin] = &[
     builtin!("__kernel_readable" "__kernel_readable" ("address": Long, "bytes": Long) -> Long [pure internal] "whether at most 8 bytes at a kernel address can be read: 1 or 0"),
     builtin!("__vector_register" "__vector_register" ("number": Long) -> Long [pure internal] "low eight bytes of a vector register of the probed program"),
     builtin!("__thread_pointer" "__thread_pointer" () -> Long [fails pure internal] "address of the current thread's thread-local storage"),
+    builtin!("__original_return" "__original_return" ("at": Long, "found": Long) -> Long [pure internal] "the return address that was at a place of the program's stack before a probe of the return replaced it; otherwise what was found there"),
     builtin!("user_string" "user_string" ("address": Long) -> String [fails pure] "string at a user address; an error if it cannot be read"),
     builtin!("user_string" "user_string2" ("address": Long, "otherwise": String) -> String [pure] "string at a user address, or the second argument if it cannot be read"),
     builtin!("user_string_n" "user_string_n" ("address": Long, "length": Long) -> String [fails pure] "at most that many bytes of the string at a user address"),

@@ -169,6 +169,7 @@ const OF_PROCESS: &[&str] = &[
     "usymname",
     "__in_compat_task",
     "__loaded_address",
+    "__original_return",
     "__print_user_addresses",
     "__print_user_stack",
     "__process_event",

@@ -280,7 +280,7 @@ impl<'o, 'r, 'k> Callees<'o, 'r, 'k> {
         let suffix = self.selection.suffix();
         for body in &callee.bodies {
             let Some(at) = self.object.debug()?.return_address(body.entry)? else { continue };
-            let frames = self.frames_to(path, returns);
+            let frames: Vec<_> = std::iter::once(returns).chain(&path.frames).cloned().collect();
             let Some(guard) = called_from(&at, &frames, self.object) else { continue };
             let mut at = self.context(path, id, callee, body.entry);
             at.returning = returning;
@@ -289,12 +289,6 @@ impl<'o, 'r, 'k> Callees<'o, 'r, 'k> {
             self.add(path, callee, suffix, attachment, context)?;
         }
         Ok(())
-    }
-
-    /// The return addresses of a function that returns to one of these places: of a program those of its callers on the path, too.
-    fn frames_to(&self, path: &Path, returns: &Rc<Vec<Address>>) -> Vec<Rc<Vec<Address>>> {
-        let callers = path.frames.iter().filter(|_| self.object.is_program());
-        std::iter::once(returns).chain(callers).cloned().collect()
     }
 
     fn context(&self, path: &Path, id: FunctionId, callee: &Function, address: Address) -> FunctionContext {

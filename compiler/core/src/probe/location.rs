@@ -144,6 +144,15 @@ pub(super) fn vector(register: u16) -> Option<Location> {
     vector_register(register).map(Location::Value)
 }
 
+/// The return address at that place of the stack; of a program the one that was there before a probe of the return replaced it.
+fn return_address_in(at: LongExpr, object: &Object) -> LongExpr {
+    let word = read(at.clone(), object.word(), object);
+    match builtin::internal("__original_return").filter(|_| object.is_program()) {
+        Some(original) => expr(LongKind::Builtin(original, vec![at.into(), word.into()])),
+        None => word,
+    }
+}
+
 /// The location for the caller that the return address shows; a run-time error for an unknown caller.
 fn by_caller(
     return_address: &[Op],
@@ -151,7 +160,7 @@ fn by_caller(
     object: &Object,
 ) -> Result<Location, String> {
     let at = evaluate(return_address, object)?;
-    let word = read(at, object.word(), object);
+    let word = return_address_in(at, object);
     let in_memory = cases.iter().all(|(_, location)| matches!(location, debuginfo::Location::Memory(_)));
     let unknown =
         builtin::internal("__value_unknown_at_caller").ok_or("its value is only known at the function's entry")?;
@@ -201,38 +210,29 @@ const TRAMPOLINES: [&str; 4] =
     ["kretprobe_trampoline", "__kretprobe_trampoline", "arch_rethook_trampoline", "return_to_handler"];
 
 /// Whether each of the stack's frames, innermost first, returns to one of its given places. `at`: the address of the
-/// innermost return address; the others are found by the kernel's unwinder, as is a hooked one, and those of a program by the
-/// tables that it has for that. None: a place cannot be expressed at run time.
+/// innermost return address; the others are found by the kernel's unwinder, as is one that the kernel has hooked, and those of a program
+/// by the tables that it has for that. None: a place cannot be expressed at run time.
 pub(super) fn called_from(at: &[Op], frames: &[std::rc::Rc<Vec<Address>>], object: &Object) -> Option<LongExpr> {
     let address = evaluate(at, object).ok()?;
-    let word = read(address, object.word(), object);
+    let word = return_address_in(address, object);
     let unwind = builtin::find(if object.is_program() { "__user_stack_at" } else { "__stack_at" }, 1)?;
     let mut whole: Option<LongExpr> = None;
     for (frame, places) in (1i64..).zip(frames) {
         let places: Option<Vec<LongExpr>> = places.iter().map(|place| code(*place, object)).collect();
         let unwound = expr(LongKind::Builtin(unwind, vec![long(frame).into()]));
-        if object.is_program() {
-            let fits = match (frame, frames.len()) {
-                (1, 1) => one_of(&word, places?)?,
-                // A probe of the function's return has replaced the address by that of a trampoline, which the unwinder sees through.
-                (1, _) => binary(BinaryOp::Or, one_of(&word, places.clone()?)?, one_of(&unwound, places?)?),
-                _ => one_of(&unwound, places?)?,
-            };
-            whole = Some(match whole {
-                Some(before) => binary(BinaryOp::And, before, fits),
-                None => fits,
-            });
-            continue;
-        }
-        let mut fits = one_of(&unwound, places.clone()?)?;
-        if frame == 1 {
-            let hooks = TRAMPOLINES.iter().filter_map(|name| object.symbol_address(name));
-            let hooks = hooks.map(|address| expr(LongKind::KernelAddress { address, per_cpu: false }));
-            if let Some(hooked) = object.is_kernel().then(|| one_of(&word, hooks.collect())).flatten() {
-                fits = binary(BinaryOp::And, hooked, fits);
+        let fits = match frame {
+            1 if object.is_program() => one_of(&word, places?)?,
+            1 => {
+                let mut hooked = one_of(&unwound, places.clone()?)?;
+                let hooks = TRAMPOLINES.iter().filter_map(|name| object.symbol_address(name));
+                let hooks = hooks.map(|address| expr(LongKind::KernelAddress { address, per_cpu: false }));
+                if let Some(hook) = object.is_kernel().then(|| one_of(&word, hooks.collect())).flatten() {
+                    hooked = binary(BinaryOp::And, hook, hooked);
+                }
+                binary(BinaryOp::Or, one_of(&word, places?)?, hooked)
             }
-            fits = binary(BinaryOp::Or, one_of(&word, places?)?, fits);
-        }
+            _ => one_of(&unwound, places?)?,
+        };
         whole = Some(match whole {
             Some(before) => binary(BinaryOp::And, before, fits),
             None => fits,
