@@ -57,10 +57,10 @@ impl DebugInfo {
         self.0.form() == Form::Symbols
     }
 
-    /// Of a program whose functions, variables and types are only in files of its own (`-gsplit-dwarf`), which are not read, the
-    /// name of one.
-    pub fn split_into(&self) -> Option<String> {
-        self.0.split_into()
+    /// Of a program of which functions, variables and types are in files of their own (`-gsplit-dwarf`), the name of one that was not
+    /// found.
+    pub fn missing_part(&self) -> Option<String> {
+        self.0.missing_part()
     }
 
     /// Bytes of a pointer: 8, or 4 in a 32-bit program.

@@ -51,6 +51,19 @@ const SHAPES: [(&str, &str); 2] = [("shapes", "-O2"), ("shapes_O0", "-O0")];
 const NAMES: &str = "names";
 const NAMES_TEXTS: [&str; 3] = ["names.cc", "names_gadget.cc", "names_widget.cc"];
 
+/// One with debug information of each kind, its compiler and the options.
+const DESCRIBED: [(&str, &str, &[&str]); 6] = [
+    ("dw_split5", "gcc", &["-gdwarf-5", "-gsplit-dwarf"]),
+    ("dw_split4", "gcc", &["-gdwarf-4", "-gsplit-dwarf", "-fdebug-types-section"]),
+    (PACKED, "gcc", &["-gdwarf-5", "-gsplit-dwarf", "-fdebug-types-section"]),
+    ("dw_types4", "gcc", &["-gdwarf-4", "-fdebug-types-section", "-gz"]),
+    ("dw_clang5", "clang", &["-gdwarf-5"]),
+    ("dw_clang4", "clang", &["-gdwarf-4", "-gsplit-dwarf"]),
+];
+
+/// The one whose files with units are put into a package.
+const PACKED: &str = "dw_package5";
+
 /// One that takes calls away from their returns, one whose memory is not there, one whose functions are called on several paths.
 const PLAIN: [&str; 3] = ["abuse", "absent", "chain"];
 
@@ -88,6 +101,7 @@ pub fn names() -> impl Iterator<Item = &'static str> {
         .chain(NARROW_STACKS.map(|(name, _)| name))
         .chain(PLAIN)
         .chain(RUST)
+        .chain(DESCRIBED.map(|(name, ..)| name))
         .chain([NARROW_LINKED, NAMES, PINNED.0])
 }
 
@@ -116,12 +130,16 @@ pub fn build(root: &Path) -> Result<PathBuf> {
     let texts =
         ["user.c", "library.c", "abuse.c", "absent.c", "chain.c", "shapes.cc", "bank.rs", "ledger.rs", "names.h"]
             .into_iter()
+            .chain(["described.c"])
             .chain(NAMES_TEXTS)
             .chain(narrow);
     let texts = texts.map(|name| fs::read(source.join(name)));
     let mut parts =
         texts.chain([fs::read(&hits)]).collect::<Result<Vec<_>, _>>().context("reading tests/fixtures/user")?;
-    parts.push(format!("{PINNED:?}{VARIANTS:?}{SHAPES:?}{NARROW:?}{NARROW_STACKS:?}{NARROW_LOADER:?}").into_bytes());
+    parts.push(
+        format!("{PINNED:?}{VARIANTS:?}{SHAPES:?}{NARROW:?}{NARROW_STACKS:?}{NARROW_LOADER:?}{DESCRIBED:?}")
+            .into_bytes(),
+    );
     let key = format!("{:016x}", fingerprint(&parts));
     let directory = directory(root);
     let stamp = directory.join("key");
@@ -179,6 +197,14 @@ pub fn build(root: &Path) -> Result<PathBuf> {
         rustc.args(["-g", "-O", "--edition=2021", "-Clink-arg=-Wl,--build-id=sha1", "-o", name]);
         run(rustc.arg(source.join(format!("{name}.rs"))).current_dir(&directory))?;
     }
+    for (name, compiler, options) in DESCRIBED {
+        let mut command = Command::new(compiler);
+        command.args(["-O2", "-Wl,--build-id=sha1", "-o", name]).args(options).arg(source.join("described.c"));
+        run(command.current_dir(&directory))?;
+    }
+    let units = format!("{PACKED}-described.dwo");
+    run(Command::new("llvm-dwp").args(["-o", &format!("{PACKED}.dwp"), &units]).current_dir(&directory))?;
+    fs::remove_file(directory.join(units))?;
     let split = |name: &str| -> Result<()> {
         let debug = format!("{name}.debug");
         objcopy(&["--only-keep-debug", name, &debug])?;

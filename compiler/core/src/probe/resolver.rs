@@ -258,10 +258,10 @@ impl<'k> Resolver<'k> {
 
     /// A hint if answers came only from BTF: what is not known then, and which package has it.
     pub fn without_dwarf(&self) -> Option<String> {
-        let split = self.programs.map(Programs::split_debug_info).unwrap_or_default();
+        let split = self.programs.map(Programs::missing_parts).unwrap_or_default();
         if let Some((name, file)) = split.first() {
             return Some(format!(
-                "the debug information of {name} is in files of its own, such as {file} (DW_AT_dwo_name), which are not read: compile it without -gsplit-dwarf"
+                "a part of the debug information of {name} is in files of its own (-gsplit-dwarf), of which {file} was not found, or belongs to another build: it is looked for in the directory where it was compiled and beside the program, and in {name}.dwp"
             ));
         }
         let programs = self.programs.map(Programs::without_debug_info).unwrap_or_default();

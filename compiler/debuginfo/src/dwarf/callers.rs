@@ -228,7 +228,7 @@ impl Dwarf {
     /// The address after the instruction of a call site.
     fn returns_to(&self, unit: &Unit, site: &Entry) -> Result<Option<u64>, EntryError> {
         let after = site.attr_value(gimli::DW_AT_call_return_pc).or_else(|| site.attr_value(gimli::DW_AT_low_pc));
-        Ok(after.map_or(Ok(None), |value| self.store.dwarf.attr_address(unit, value))?)
+        Ok(after.map_or(Ok(None), |value| self.store.sections_of(unit).attr_address(unit, value))?)
     }
 
     /// The call sites of all units, by the address that the instruction calls.

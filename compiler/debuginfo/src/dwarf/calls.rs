@@ -74,7 +74,7 @@ impl Dwarf {
         let tail = flag(entry, gimli::DW_AT_call_tail_call) || flag(entry, gimli::DW_AT_GNU_tail_call);
         let after = entry.attr_value(gimli::DW_AT_call_return_pc).or_else(|| entry.attr_value(gimli::DW_AT_low_pc));
         let (Some(value), false) = (after, named || tail) else { return Ok(None) };
-        let after = self.store.dwarf.attr_address(unit, value)?;
+        let after = self.store.sections_of(unit).attr_address(unit, value)?;
         Ok(after.and_then(|after| self.elf.address(after)))
     }
 
@@ -172,7 +172,7 @@ impl Dwarf {
         }
         let after = entry.attr_value(gimli::DW_AT_call_return_pc).or_else(|| entry.attr_value(gimli::DW_AT_low_pc));
         let after = match after {
-            Some(value) => self.store.dwarf.attr_address(unit, value)?,
+            Some(value) => self.store.sections_of(unit).attr_address(unit, value)?,
             None => None,
         };
         let Some(after) = after else { return Ok(None) };
@@ -276,7 +276,7 @@ impl Dwarf {
             return Ok(None);
         }
         let Some(value) = entry.attr_value(gimli::DW_AT_low_pc) else { return Ok(None) };
-        let at = self.store.dwarf.attr_address(unit, value)?.filter(|at| self.elf.is_code(*at));
+        let at = self.store.sections_of(unit).attr_address(unit, value)?.filter(|at| self.elf.is_code(*at));
         let Some(address) = at.and_then(|at| self.elf.address(at)) else { return Ok(None) };
         let chain = self.store.origins(die_at(unit, entry.offset())?)?;
         let name = chain.iter().find_map(|(_, unit, entry)| self.store.name(unit, entry));

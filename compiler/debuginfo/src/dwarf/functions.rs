@@ -13,7 +13,7 @@ use super::Dwarf;
 use super::function_table::FunctionTable;
 use super::index::Index;
 use super::scan::{NamedFunction, Text, is_nesting};
-use super::store::{Bytes, Die, Entry, EntryError, Origins, Store, Unit, die_at, flag, number};
+use super::store::{Bytes, Die, Entry, EntryError, Origins, Store, Unit, flag, number};
 use crate::error::Error;
 use crate::facts::{Body, Function, FunctionId, FunctionPattern, InlinedInstance, path_fits};
 use crate::object::demangle::{
@@ -278,8 +278,7 @@ impl Dwarf {
     pub(super) fn function_around(&self, at: u64) -> Result<Option<FunctionId>, EntryError> {
         for slot in 0..self.store.slots.len() {
             // A damaged one has functions that are not found.
-            let Ok(unit) = self.store.unit(slot) else { continue };
-            let (_, root) = self.store.entry(die_at(unit, gimli::UnitOffset(unit.header.header_size()))?)?;
+            let Ok((unit, root)) = self.store.root(slot) else { continue };
             if !read_some_ranges(&self.store, unit, &root, MAX_UNIT_RANGES)?.iter().any(|range| range.contains(&at)) {
                 continue;
             }
@@ -588,13 +587,13 @@ fn decl_file(store: &Store, unit: &Unit, entry: &Entry) -> Option<String> {
 /// DW_AT_entry_pc, an address or (DWARF 5, 2.18) a distance from the lowest; then DW_AT_low_pc.
 fn entry_address(store: &Store, unit: &Unit, entry: &Entry) -> Result<Option<u64>, EntryError> {
     let low = match entry.attr_value(gimli::DW_AT_low_pc) {
-        Some(value) => store.dwarf.attr_address(unit, value)?,
+        Some(value) => store.sections_of(unit).attr_address(unit, value)?,
         None => None,
     };
     let Some(value) = entry.attr_value(gimli::DW_AT_entry_pc) else {
         return Ok(low);
     };
-    if let Some(at) = store.dwarf.attr_address(unit, value)? {
+    if let Some(at) = store.sections_of(unit).attr_address(unit, value)? {
         return Ok(Some(at));
     }
     let base = match low {
@@ -631,18 +630,18 @@ fn read_some_ranges(store: &Store, unit: &Unit, entry: &Entry, most: usize) -> R
     /// Empty ones before the first.
     const MAX_EMPTY: usize = 16;
     let mut ranges = Ranges::new();
-    let address = |value: AttributeValue<Bytes>| store.dwarf.attr_address(unit, value);
+    let address = |value: AttributeValue<Bytes>| store.sections_of(unit).attr_address(unit, value);
     if let Some(value) = entry.attr_value(gimli::DW_AT_ranges) {
-        let Some(offset) = store.dwarf.attr_ranges_offset(unit, value)? else {
+        let Some(offset) = store.sections_of(unit).attr_ranges_offset(unit, value)? else {
             return Ok(ranges);
         };
-        let mut list = store.dwarf.ranges(unit, offset)?;
+        let mut list = store.sections_of(unit).ranges(unit, offset)?;
         let mut first = list.next()?;
         if first.is_none() && is_inside_function(entry) && unit.header.version() < 5 {
             // gcc writes empty ranges too. At the start of its unit such a range is a pair of zeros, which ends a list
             // (DWARF 4, 2.17.3).
             let pair = 2 * usize::from(unit.header.address_size());
-            list = store.dwarf.ranges(unit, gimli::RangeListsOffset(offset.0.saturating_add(pair)))?;
+            list = store.sections_of(unit).ranges(unit, gimli::RangeListsOffset(offset.0.saturating_add(pair)))?;
             first = list.next()?;
         }
         let mut left = most.saturating_add(MAX_EMPTY);

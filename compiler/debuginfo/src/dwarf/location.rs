@@ -212,11 +212,11 @@ impl Translator<'_, '_> {
             Operation::SignedConstant { value } => self.push(Op::Const(value), generic),
             Operation::Address { address } => self.push_address(address)?,
             Operation::AddressIndex { index } => {
-                let address = self.place.debug.store.dwarf.address(self.place.unit, index)?;
+                let address = self.place.debug.store.sections_of(self.place.unit).address(self.place.unit, index)?;
                 self.push_address(address)?;
             }
             Operation::ConstantIndex { index } => {
-                let value = self.place.debug.store.dwarf.address(self.place.unit, index)?;
+                let value = self.place.debug.store.sections_of(self.place.unit).address(self.place.unit, index)?;
                 self.push(Op::Const(value as i64), generic);
             }
             Operation::Register { register } => {

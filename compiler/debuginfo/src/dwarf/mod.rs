@@ -27,6 +27,7 @@ mod scan;
 mod scope;
 mod shared;
 mod source;
+mod split;
 mod store;
 mod types;
 mod variables;
@@ -76,6 +77,8 @@ impl Dwarf {
     /// The same, of an object whose code is in another file.
     pub fn with_code(elf: Arc<Elf>, code: Option<Arc<Elf>>, cache: Option<Arc<Cache>>) -> Result<Dwarf, Error> {
         let store = Store::new(&elf, code, cache.as_deref())?;
+        // Another time other files with its units may be there.
+        let cache = cache.filter(|_| !store.is_split());
         stored::symbols(&elf, cache.as_deref());
         Ok(Dwarf::of(store, elf, cache))
     }

@@ -34,8 +34,8 @@ impl Source for Dwarf {
         self.store.machine.word()
     }
 
-    fn split_into(&self) -> Option<String> {
-        self.store.split_into().ok().flatten()
+    fn missing_part(&self) -> Option<String> {
+        self.store.missing().map(str::to_string)
     }
 
     fn find_functions(&self, pattern: &FunctionPattern) -> Result<Vec<FunctionId>, Error> {

@@ -19,6 +19,7 @@ use smallvec::SmallVec;
 use spile_abi::budget::Exceeded;
 
 use super::shared;
+use super::split::{Skeleton, Split};
 use crate::error::Error;
 use crate::facts::MAX_CHAIN;
 use crate::facts::registers::Machine;
@@ -27,7 +28,6 @@ use crate::stored;
 use crate::tables::{Tables, Writer};
 use spile_base::cache::Cache;
 
-use super::entry::Entries;
 pub(super) use super::entry::{Bytes, Entry, Unit};
 
 /// Offset of an entry in `.debug_info`.
@@ -53,6 +53,21 @@ const MAX_UNITS: usize = 1 << 16;
 /// Entries that together describe one thing, each with its unit: few have more than two.
 pub(super) type Origins<'s> = SmallVec<[(Die, &'s Unit, Entry); 2]>;
 
+/// Entries outside the file's `.debug_info`. They are numbered as if they followed it, and the parts before.
+#[derive(Clone)]
+pub(super) struct Part {
+    /// The number of the first entry.
+    pub start: u32,
+    /// The same of the part that references without a unit lead to.
+    pub info_start: u32,
+    /// The sections that the entries are in.
+    pub sections: Arc<gimli::Dwarf<Bytes>>,
+    /// They are in `.debug_types`, where DWARF 4 has units of one type.
+    pub types: bool,
+    /// The file, if it is another one.
+    pub _file: Option<Arc<Elf>>,
+}
+
 /// Where one unit is; its header and the unit when they have been parsed.
 pub(super) struct Slot {
     /// Its range in `.debug_info`.
@@ -62,6 +77,8 @@ pub(super) struct Slot {
     header: OnceLock<Result<gimli::UnitHeader<Bytes>, gimli::Error>>,
     /// Apart: it is large, and of most units nothing is asked.
     unit: OnceLock<Result<Box<Unit>, gimli::Error>>,
+    /// Of a unit in a file of its own (`-gsplit-dwarf`): what the program has of it.
+    pub skeleton: Option<Arc<Unit>>,
 }
 
 thread_local! {
@@ -98,13 +115,14 @@ pub(super) struct Store {
     pub slots: Vec<Slot>,
     /// Where each of them begins: searched for every entry that is read, while a slot is large.
     starts: Arc<[u32]>,
-    /// Tables of abbreviations, by whether they are the shared file's, and their offset in its section.
-    abbreviations: Mutex<HashMap<(bool, usize), Arc<Abbreviations>>>,
-    /// Entries shared by several files are in another file (`.gnu_debugaltlink`): its sections, and the file. Its entries
-    /// are numbered as if they followed this file's own.
-    shared: Option<(Arc<gimli::Dwarf<Bytes>>, Arc<Elf>)>,
-    /// The number of the first shared entry.
-    shared_start: usize,
+    /// Tables of abbreviations, by the number of the first entry of their part, and their offset in its section.
+    abbreviations: Mutex<HashMap<(u32, usize), Arc<Abbreviations>>>,
+    /// Where entries are that are not in this file's `.debug_info`, sorted by their numbers.
+    parts: Vec<Part>,
+    /// The part with the entries that several files share (`.gnu_debugaltlink`).
+    shared: Option<u32>,
+    /// What skeletons of units name that was not found.
+    missing: Vec<String>,
     type_units: OnceLock<Result<HashMap<u64, Die>, EntryError>>,
     /// Bytes of names that were listed, and how many may be.
     listed: AtomicU64,
@@ -133,6 +151,12 @@ impl From<gimli::Error> for EntryError {
     }
 }
 
+impl From<Error> for EntryError {
+    fn from(error: Error) -> EntryError {
+        EntryError { die: None, message: error.to_string() }
+    }
+}
+
 impl From<Exceeded> for EntryError {
     fn from(error: Exceeded) -> EntryError {
         EntryError { die: None, message: error.to_string() }
@@ -155,32 +179,37 @@ impl Store {
         }
         let machine = if elf.is_narrow() { Machine::I386 } else { Machine::X86_64 };
         let mut owned = Vec::new();
-        let mut load = |section: SectionId| load(elf, section, 0, &mut owned);
+        let mut load = |section: SectionId| load(elf, section.name(), &mut owned);
         let mut dwarf = gimli::Dwarf::load(&mut load)?;
         let mut debug_frame = gimli::DebugFrame::from(load(SectionId::DebugFrame)?);
         let mut frames = load(SectionId::EhFrame)?;
         let mut eh_frame_start = elf.section_start(".eh_frame");
         // The section is loaded with the code, so a file with debug information alone has it without its contents.
         if let Some(code) = code.as_ref().filter(|_| frames.is_empty()) {
-            frames = self::load(code, SectionId::EhFrame, 0, &mut owned)?;
+            frames = self::load(code, SectionId::EhFrame.name(), &mut owned)?;
             eh_frame_start = code.section_start(".eh_frame");
         }
         let mut eh_frame = gimli::EhFrame::from(frames);
         debug_frame.set_address_size(machine.word());
         eh_frame.set_address_size(machine.word());
-        let shared_start = dwarf.debug_info.reader().len();
-        let shared = match shared::open(elf)? {
-            Some(file) => {
-                let before = |section| if section == SectionId::DebugInfo { shared_start } else { 0 };
-                let sections = gimli::Dwarf::load(|section| self::load(&file, section, before(section), &mut owned))?;
-                let sections = Arc::new(sections);
-                dwarf.sup = Some(sections.clone());
-                Some((sections, file))
-            }
-            None => None,
-        };
+        let mut parts = Vec::new();
+        let own = number_of(dwarf.debug_info.reader().len()).map_err(|damage| damaged(elf, damage))?;
+        let mut shared = None;
+        let mut next = own;
+        if let Some(file) = shared::open(elf)? {
+            let sections = gimli::Dwarf::load(|section| self::load(&file, section.name(), &mut owned))?;
+            let sections = Arc::new(sections);
+            dwarf.sup = Some(sections.clone());
+            shared = Some(own);
+            next = after(next, sections.debug_info.reader().len()).map_err(|damage| damaged(elf, damage))?;
+            parts.push(Part { start: own, info_start: own, sections, types: false, _file: Some(file) });
+        }
+        let dwarf = Arc::new(dwarf);
+        if !dwarf.debug_types.reader().is_empty() {
+            parts.push(Part { start: next, info_start: 0, sections: dwarf.clone(), types: true, _file: None });
+        }
         let mut store = Store {
-            dwarf: Arc::new(dwarf),
+            dwarf,
             debug_frame,
             eh_frame,
             eh_frame_start,
@@ -188,23 +217,18 @@ impl Store {
             is_program: !elf.is_of_kernel(),
             slots: Vec::new(),
             starts: Arc::default(),
+            parts,
             shared,
-            shared_start,
+            missing: Vec::new(),
             type_units: OnceLock::new(),
             abbreviations: Mutex::default(),
             listed: AtomicU64::new(0),
             most_listed: 0,
             steps_in_lists: AtomicU64::new(0),
             most_steps: 0,
-            _owned: Arc::new(owned),
+            _owned: Arc::default(),
             code,
         };
-        let all = [Some(&*store.dwarf), store.shared.as_ref().map(|(sections, _)| &**sections)];
-        let lengths =
-            all.into_iter().flatten().map(|dwarf| dwarf.debug_info.reader().len() + dwarf.debug_str.reader().len());
-        let length = lengths.sum::<usize>() as u64;
-        store.most_listed = length.saturating_mul(NAMES_RATIO).max(16 << 20);
-        store.most_steps = length.saturating_mul(STEPS_RATIO).max(MOST_STEPS);
         // What is shared may be in another file the next time.
         let cache = cache.filter(|_| store.shared.is_none());
         store.slots = match stored::find(elf, cache, WHAT).and_then(|bytes| Tables::open(bytes, &UNITS)) {
@@ -214,6 +238,17 @@ impl Store {
             }
             None => store.find_units(elf, cache).map_err(|damage| damaged(elf, damage))?,
         };
+        if store.is_program {
+            store.join_split(elf, &mut owned).map_err(|damage| damaged(elf, damage))?;
+        }
+        store._owned = Arc::new(owned);
+        // All units of a package have the same strings.
+        let strings = store.parts.iter().map(|part| part.sections.debug_str.reader().len()).max().unwrap_or(0);
+        let entries = store.parts.iter().map(Part::length).sum::<usize>();
+        let own = store.dwarf.debug_info.reader().len() + store.dwarf.debug_str.reader().len();
+        let length = (own + entries + strings) as u64;
+        store.most_listed = length.saturating_mul(NAMES_RATIO).max(16 << 20);
+        store.most_steps = length.saturating_mul(STEPS_RATIO).max(MOST_STEPS);
         store.starts = store.slots.iter().map(|slot| slot.start).collect();
         Ok(store)
     }
@@ -227,11 +262,12 @@ impl Store {
             eh_frame_start: self.eh_frame_start,
             machine: self.machine,
             is_program: self.is_program,
-            slots: self.slots.iter().map(|slot| Slot::at(slot.start, slot.end)).collect(),
+            slots: self.slots.iter().map(Slot::again).collect(),
             starts: self.starts.clone(),
             abbreviations: Mutex::default(),
-            shared: self.shared.clone(),
-            shared_start: self.shared_start,
+            parts: self.parts.clone(),
+            shared: self.shared,
+            missing: self.missing.clone(),
             type_units: OnceLock::new(),
             listed: AtomicU64::new(0),
             most_listed: self.most_listed,
@@ -258,31 +294,35 @@ impl Store {
             slots.extend(slot(header, self.machine)?);
             check_count(&slots)?;
         }
-        if let Some((sections, _)) = &self.shared {
-            let (mut at, end) = (self.shared_start, sections.debug_info.reader().len());
-            while at < end {
-                let header = sections.debug_info.header_from_offset(DebugInfoOffset(at))?;
-                at = at.saturating_add(header.length_including_self()).max(at + 1);
-                slots.extend(slot(header, self.machine)?);
-                check_count(&slots)?;
-            }
+        for part in &self.parts {
+            part.read_headers(self.machine, &mut slots)?;
         }
         Ok(slots)
     }
 
+    /// The part that the entry is in; None: the file's own `.debug_info`.
+    fn part(&self, die: Die) -> Option<&Part> {
+        let after = self.parts.partition_point(|part| part.start <= die.0);
+        self.parts.get(after.checked_sub(1)?)
+    }
+
     /// The sections that the unit with this entry is in.
     pub fn sections(&self, start: Die) -> &gimli::Dwarf<Bytes> {
-        match &self.shared {
-            Some((sections, _)) if start.0 as usize >= self.shared_start => sections,
-            _ => &self.dwarf,
+        self.part(start).map_or(&self.dwarf, |part| &part.sections)
+    }
+
+    /// The same of a unit.
+    pub fn sections_of(&self, unit: &Unit) -> &gimli::Dwarf<Bytes> {
+        match self.parts.is_empty() {
+            true => &self.dwarf,
+            false => die_at(unit, UnitOffset(0)).map_or(&self.dwarf, |start| self.sections(start)),
         }
     }
 
     /// The entry that an offset from the start of its section names, in an entry at `from`.
     fn in_section(&self, from: Die, offset: usize) -> Option<Die> {
-        let shared = self.shared.is_some() && from.0 as usize >= self.shared_start;
-        let start = if shared { self.shared_start } else { 0 };
-        offset.checked_add(start).and_then(|at| u32::try_from(at).ok()).map(Die)
+        let start = self.part(from).map_or(0, |part| part.info_start);
+        offset.checked_add(start as usize).and_then(|at| u32::try_from(at).ok()).map(Die)
     }
 
     /// The entry that a value in the unit that begins at `unit` refers to, if it is a reference; and whether it leads out of
@@ -292,7 +332,7 @@ impl Store {
             AttributeValue::UnitRef(offset) => Some((Die(unit.0.checked_add(u32::try_from(offset.0).ok()?)?), false)),
             AttributeValue::DebugInfoRef(DebugInfoOffset(offset)) => Some((self.in_section(unit, offset)?, true)),
             AttributeValue::DebugInfoRefSup(DebugInfoOffset(offset)) => {
-                let at = offset.checked_add(self.shared_start).filter(|_| self.shared.is_some())?;
+                let at = offset.checked_add(self.shared? as usize)?;
                 Some((Die(u32::try_from(at).ok()?), true))
             }
             _ => None,
@@ -319,8 +359,10 @@ impl Store {
 
     /// The unit's header, parsed at first use.
     pub fn header<'s>(&self, slot: &'s Slot) -> Result<&'s gimli::UnitHeader<Bytes>, EntryError> {
-        let offset = DebugInfoOffset(slot.start as usize);
-        let read = || self.sections(Die(slot.start)).debug_info.header_from_offset(offset);
+        let read = || match self.part(Die(slot.start)) {
+            Some(part) => part.header(slot.start),
+            None => self.dwarf.debug_info.header_from_offset(DebugInfoOffset(slot.start as usize)),
+        };
         slot.header.get_or_init(read).as_ref().map_err(|error| EntryError::at(Die(slot.start), error.to_string()))
     }
 
@@ -330,7 +372,14 @@ impl Store {
         let header = *self.header(slot)?;
         let parse = || {
             let abbreviations = self.abbreviations_of(slot, &header)?;
-            gimli::Unit::new_with_abbreviations(self.sections(Die(slot.start)), header, abbreviations).map(Box::new)
+            let sections = self.sections(Die(slot.start));
+            let mut unit = gimli::Unit::new_with_abbreviations(sections, header, abbreviations)?;
+            if let Some(skeleton) = &slot.skeleton {
+                unit.copy_relocated_attributes(skeleton);
+                unit.line_program = unit.line_program.or_else(|| skeleton.line_program.clone());
+                unit.comp_dir = unit.comp_dir.or(skeleton.comp_dir);
+            }
+            Ok(Box::new(unit))
         };
         let unit = slot.unit.get_or_init(parse);
         unit.as_deref().map_err(|error| EntryError::at(Die(slot.start), error.to_string()))
@@ -342,7 +391,8 @@ impl Store {
         slot: &Slot,
         header: &gimli::UnitHeader<Bytes>,
     ) -> Result<Arc<Abbreviations>, gimli::Error> {
-        let key = (slot.start as usize >= self.shared_start, header.debug_abbrev_offset().0);
+        let part = self.part(Die(slot.start)).map_or(0, |part| part.start);
+        let key = (part, header.debug_abbrev_offset().0);
         let parsed = |all: &Mutex<HashMap<_, Arc<Abbreviations>>>| {
             all.lock().unwrap_or_else(PoisonError::into_inner).get(&key).cloned()
         };
@@ -372,10 +422,7 @@ impl Store {
             AttributeValue::UnitRef(offset) => Ok(Some(die_at(unit, offset)?)),
             AttributeValue::DebugTypesRef(signature) => match self.type_units()?.get(&signature.0) {
                 Some(die) => Ok(Some(*die)),
-                None => {
-                    let message = "a type in a unit of its own that is not there, or in .debug_types (-fdebug-types-section in DWARF 4)";
-                    Err(EntryError { die: None, message: message.into() })
-                }
+                None => Err(EntryError { die: None, message: "a type in a unit of its own that is not there".into() }),
             },
             value => Ok(self.target(die_at(unit, UnitOffset(0))?, value).map(|(die, _)| die)),
         }
@@ -386,7 +433,9 @@ impl Store {
         let read = || -> Result<HashMap<u64, Die>, EntryError> {
             let mut types = HashMap::new();
             for slot in &self.slots {
-                if let gimli::UnitType::Type { type_signature, type_offset } = self.header(slot)?.type_() {
+                if let gimli::UnitType::Type { type_signature, type_offset }
+                | gimli::UnitType::SplitType { type_signature, type_offset } = self.header(slot)?.type_()
+                {
                     let die = Die(slot.start.saturating_add(type_offset.0 as u32));
                     types.entry(type_signature.0).or_insert(die);
                 }
@@ -396,17 +445,68 @@ impl Store {
         self.type_units.get_or_init(read).as_ref().map_err(Clone::clone)
     }
 
-    /// Of a program whose units are all only the skeletons of units in other files, the name of one of these.
-    pub fn split_into(&self) -> Result<Option<String>, EntryError> {
-        let mut name = None;
-        for slot in 0..self.slots.len() {
-            let unit = self.unit(slot)?;
-            let Some(root) = Entries::of(unit)?.next()? else { continue };
-            let other = root.attr_value(gimli::DW_AT_dwo_name).or_else(|| root.attr_value(gimli::DW_AT_GNU_dwo_name));
-            let Some(other) = other else { return Ok(None) };
-            name = self.string(unit, other).map(|text| String::from_utf8_lossy(text).into_owned()).or(name);
+    /// A file with units of the program that was not found (`-gsplit-dwarf`).
+    pub fn missing(&self) -> Option<&str> {
+        self.missing.first().map(String::as_str)
+    }
+
+    /// Whether units of the program are in other files.
+    pub fn is_split(&self) -> bool {
+        !self.missing.is_empty() || self.slots.iter().any(|slot| slot.skeleton.is_some())
+    }
+
+    /// The unit with its first entry's ranges of code, and that entry: of a unit in a file of its own the program has them.
+    pub fn root(&self, slot: usize) -> Result<(&Unit, Entry), EntryError> {
+        let unit = match &self.slot(slot)?.skeleton {
+            Some(skeleton) => skeleton,
+            None => self.unit(slot)?,
+        };
+        let start = UnitOffset(unit.header.header_size());
+        Ok((unit, entry_in(unit, die_at(unit, start)?, start)?))
+    }
+
+    /// Puts the units that are in files of their own in the place of their skeletons.
+    fn join_split(&mut self, elf: &Elf, owned: &mut Vec<Vec<u8>>) -> Result<(), EntryError> {
+        // A skeleton's addresses are there. clang writes it in DWARF 5 without skeletons, too.
+        if !elf.has_section(".debug_addr") {
+            return Ok(());
         }
-        Ok(name)
+        let mut skeletons: Vec<Skeleton> = Vec::new();
+        for index in 0..self.slots.len() {
+            let header = self.header(self.slot(index)?)?;
+            if header.version() >= 5 && !matches!(header.type_(), gimli::UnitType::Skeleton(_)) {
+                continue;
+            }
+            let unit = self.unit(index)?;
+            let Some(name) = unit.dwo_name()?.and_then(|name| self.string(unit, name)) else { continue };
+            let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+            let directory = unit.comp_dir.map(|directory| text(directory.slice())).unwrap_or_default();
+            skeletons.push(Skeleton { index, name: text(name), directory });
+        }
+        if skeletons.is_empty() {
+            return Ok(());
+        }
+        let end = self.slots.iter().map(|slot| slot.end).max().unwrap_or(0);
+        let (dwarf, code) = (self.dwarf.clone(), self.code.clone());
+        let mut split = Split::new(&dwarf, elf, code.as_deref(), self.machine, end, owned);
+        let mut joined: Vec<usize> = Vec::new();
+        for skeleton in &skeletons {
+            let own = self.slots.get_mut(skeleton.index).and_then(|slot| slot.unit.take());
+            let Some(Ok(unit)) = own else { continue };
+            match split.find(skeleton, Arc::from(unit))? {
+                true => joined.push(skeleton.index),
+                false => self.missing.push(skeleton.name.clone()),
+            }
+        }
+        let (parts, slots) = split.finish()?;
+        let mut at = 0;
+        self.slots.retain(|_| {
+            at += 1;
+            joined.binary_search(&(at - 1)).is_err()
+        });
+        self.slots.extend(slots);
+        self.parts.extend(parts);
+        check_count(&self.slots)
     }
 
     /// The entry that an attribute refers to; None: there is no such attribute.
@@ -416,8 +516,7 @@ impl Store {
 
     /// The text of an attribute, at most MAX_TEXT bytes of it.
     pub fn string(&self, unit: &Unit, value: AttributeValue<Bytes>) -> Option<&'static [u8]> {
-        let sections = self.sections(die_at(unit, UnitOffset(0)).ok()?);
-        let text = sections.attr_string(unit, value).ok()?.slice();
+        let text = self.sections_of(unit).attr_string(unit, value).ok()?.slice();
         Some(text.get(..MAX_TEXT).unwrap_or(text))
     }
 
@@ -570,24 +669,83 @@ fn slot(header: gimli::UnitHeader<Bytes>, machine: Machine) -> Result<Option<Slo
 }
 
 impl Slot {
-    fn at(start: u32, end: u32) -> Slot {
-        Slot { start, end, header: OnceLock::new(), unit: OnceLock::new() }
+    pub(super) fn at(start: u32, end: u32) -> Slot {
+        Slot { start, end, header: OnceLock::new(), unit: OnceLock::new(), skeleton: None }
+    }
+
+    /// The same place with nothing parsed.
+    fn again(&self) -> Slot {
+        Slot { skeleton: self.skeleton.clone(), ..Slot::at(self.start, self.end) }
     }
 }
 
-/// A section's bytes after `before` zero bytes; what is not in the file itself is added to `owned`.
-fn load(elf: &Elf, section: SectionId, before: usize, owned: &mut Vec<Vec<u8>>) -> Result<Bytes, Error> {
-    let contents = match elf.debug_section(section.name())? {
-        Contents::InFile(range) if before > 0 => {
-            let mut moved = vec![0; before];
-            moved.extend(elf.bytes().get(range).unwrap_or_default());
-            Contents::Owned(moved)
+/// The number of an entry that far from the first of its file.
+fn number_of(offset: usize) -> Result<u32, EntryError> {
+    u32::try_from(offset).map_err(|_| EntryError { die: None, message: "more than 4 GB of debug information".into() })
+}
+
+/// The number of the first entry after `length` bytes of them from this number on.
+pub(super) fn after(start: u32, length: usize) -> Result<u32, EntryError> {
+    number_of((start as usize).saturating_add(length))
+}
+
+impl Part {
+    /// Bytes of its entries.
+    pub fn length(&self) -> usize {
+        match self.types {
+            true => self.sections.debug_types.reader().len(),
+            false => self.sections.debug_info.reader().len(),
         }
-        Contents::Owned(contents) if before > 0 => {
-            Contents::Owned(std::iter::repeat_n(0, before).chain(contents).collect())
+    }
+
+    /// The header of the unit that begins with this number.
+    pub fn header(&self, start: u32) -> Result<gimli::UnitHeader<Bytes>, gimli::Error> {
+        let local = start.saturating_sub(self.start) as usize;
+        let header = if self.types {
+            let mut rest = *self.sections.debug_types.reader();
+            gimli::Reader::skip(&mut rest, local)?;
+            gimli::DebugTypes::from(rest).units().next()?.ok_or(gimli::Error::MissingUnitDie)?
+        } else {
+            self.sections.debug_info.header_from_offset(DebugInfoOffset(local))?
+        };
+        // Entries of units know their numbers by it.
+        Ok(gimli::UnitHeader::new(
+            header.encoding(),
+            header.unit_length(),
+            header.type_(),
+            header.debug_abbrev_offset(),
+            SectionId::DebugInfo,
+            gimli::UnitSectionOffset(start as usize),
+            header.range_from(UnitOffset(header.header_size())..)?,
+        ))
+    }
+
+    /// Adds its units.
+    pub fn read_headers(&self, machine: Machine, slots: &mut Vec<Slot>) -> Result<(), EntryError> {
+        let (mut at, end) = (self.start, after(self.start, self.length())?);
+        while at < end {
+            let header = self.header(at)?;
+            at = after(at, header.length_including_self().max(1))?;
+            slots.extend(slot(header, machine)?);
+            check_count(slots)?;
         }
-        contents => contents,
-    };
+        Ok(())
+    }
+}
+
+/// A section's bytes; what is not in the file itself is added to `owned`.
+fn load(elf: &Elf, section: &str, owned: &mut Vec<Vec<u8>>) -> Result<Bytes, Error> {
+    let contents = elf.debug_section(section)?;
+    Ok(kept(elf, contents, owned))
+}
+
+/// The same of all sections of that name.
+pub(super) fn load_all(elf: &Elf, section: &str, owned: &mut Vec<Vec<u8>>) -> Result<Bytes, Error> {
+    let contents = elf.debug_sections(section)?;
+    Ok(kept(elf, contents, owned))
+}
+
+fn kept(elf: &Elf, contents: Contents, owned: &mut Vec<Vec<u8>>) -> Bytes {
     let bytes: &[u8] = match contents {
         Contents::InFile(range) => elf.bytes().get(range).unwrap_or_default(),
         Contents::Owned(contents) => {
@@ -599,7 +757,7 @@ fn load(elf: &Elf, section: SectionId, before: usize, owned: &mut Vec<Vec<u8>>) 
     // kept in the store unchanged, the map in its file, which the store or whoever has it keeps beside it; and no value with
     // this lifetime leaves `debuginfo`.
     let bytes: &'static [u8] = unsafe { std::slice::from_raw_parts(bytes.as_ptr(), bytes.len()) };
-    Ok(EndianSlice::new(bytes, LittleEndian))
+    EndianSlice::new(bytes, LittleEndian)
 }
 
 /// The error to report for damaged DWARF in the file.

@@ -340,7 +340,7 @@ impl Dwarf {
             AttributeValue::Block(block) => return Ok(Some(Stored::Expression(Expression(block)))),
             _ => {}
         }
-        let Some(mut list) = self.store.dwarf.attr_locations(unit, value)? else {
+        let Some(mut list) = self.store.sections_of(unit).attr_locations(unit, value)? else {
             return Ok(None);
         };
         let mut number = 0;

@@ -758,9 +758,33 @@ impl Elf {
     /// A debug section's contents as DWARF readers need them: unpacked, relocations applied. Empty if there is none.
     pub(crate) fn debug_section(&self, name: &str) -> Result<Contents, Error> {
         let elf = self.parse()?;
-        let Some(section) = elf.section_by_name(name) else {
-            return Ok(Contents::Owned(Vec::new()));
-        };
+        match elf.section_by_name(name) {
+            Some(section) => self.contents_of(&elf, section, name),
+            None => Ok(Contents::Owned(Vec::new())),
+        }
+    }
+
+    /// The same of all sections of that name, one after the other: compilers write each unit of a type into one of its own.
+    pub(crate) fn debug_sections(&self, name: &str) -> Result<Contents, Error> {
+        let elf = self.parse()?;
+        let mut all = Vec::new();
+        for section in elf.sections().filter(|section| section.name() == Ok(name)) {
+            all.push(self.contents_of(&elf, section, name)?);
+        }
+        if let (Some(_), 1) = (all.first(), all.len()) {
+            return Ok(all.remove(0));
+        }
+        let mut joined = Vec::new();
+        for contents in &all {
+            joined.extend_from_slice(match contents {
+                Contents::InFile(range) => self.bytes.get(range.clone()).unwrap_or_default(),
+                Contents::Owned(contents) => contents,
+            });
+        }
+        Ok(Contents::Owned(joined))
+    }
+
+    fn contents_of<'e>(&self, elf: &File<'e>, section: impl ObjectSection<'e>, name: &str) -> Result<Contents, Error> {
         let failed = |error: object::Error| self.wrong(format!("section {name}: {error}"));
         let compressed = section.compressed_data().map_err(failed)?;
         let size = usize::try_from(compressed.uncompressed_size).unwrap_or(usize::MAX);
@@ -776,7 +800,7 @@ impl Elf {
         budget.bytes(before.saturating_add(size)).map_err(|error| self.wrong(format!("section {name}: {error}")))?;
         let mut contents = compressed.decompress().map_err(failed)?.into_owned();
         if self.relocatable {
-            self.relocate(&elf, section, name, &mut contents)?;
+            self.relocate(elf, section, name, &mut contents)?;
         }
         Ok(Contents::Owned(contents))
     }

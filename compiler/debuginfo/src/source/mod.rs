@@ -54,8 +54,8 @@ pub(crate) trait Source: Send + Sync {
         8
     }
 
-    /// The name of one of the files that have the debug information, if only those have it, which are not read.
-    fn split_into(&self) -> Option<String> {
+    /// The name of a file with a part of the debug information that was not found.
+    fn missing_part(&self) -> Option<String> {
         None
     }
 

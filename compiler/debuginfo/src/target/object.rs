@@ -195,9 +195,9 @@ impl Object {
         matches!(self.debug.get(), Some(Ok(debug)) if debug.is_symbols())
     }
 
-    /// Whether its debug information has been read and is only in files of its own, which are not: the name of one.
-    pub fn split_into(&self) -> Option<String> {
-        self.debug.get()?.as_ref().ok()?.split_into()
+    /// Of a program whose debug information has been read and is in part in files of its own, the name of one that was not found.
+    pub fn missing_part(&self) -> Option<String> {
+        self.debug.get()?.as_ref().ok()?.missing_part()
     }
 
     /// The symbol's link-time address (of a module: its offset in its section); None if there is no such symbol.

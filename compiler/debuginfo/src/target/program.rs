@@ -278,10 +278,10 @@ impl Programs {
         names
     }
 
-    /// Paths of those of which none is read because it is in files of its own, sorted, each with the name of one of these.
-    pub fn split_debug_info(&self) -> Vec<(String, String)> {
+    /// Paths of those whose debug information is in part in files of its own that were not found, sorted, each with the name of one.
+    pub fn missing_parts(&self) -> Vec<(String, String)> {
         let opened = self.opened.borrow();
-        let split = opened.values().filter_map(|object| Some((object, object.split_into()?)));
+        let split = opened.values().filter_map(|object| Some((object, object.missing_part()?)));
         let mut names: Vec<_> = split.map(|(object, file)| (object.name().to_string(), file)).collect();
         names.sort();
         names

@@ -764,8 +764,12 @@ fn types_in_units_of_their_own() {
         struct outer { struct inner first; struct inner *next; enum color color; union { int x; char y; }; };
         int f(struct outer *p) { return p->next->a + p->color + p->x; }
         struct outer object; struct inner another;";
-    for (compiler, options) in [("gcc", &["-gdwarf-5"][..]), ("g++", &["-gdwarf-5"]), ("clang", &["-gdwarf-5"])] {
-        let debug = program_in(&linked(compiler, &[&["-fdebug-types-section"], options].concat(), text));
+    // Those of DWARF 4 are in a section of their own.
+    let versions = ["-gdwarf-5", "-gdwarf-4"];
+    let compilers =
+        ["gcc", "g++", "clang"].into_iter().flat_map(|compiler| versions.map(|version| (compiler, [version])));
+    for (compiler, options) in compilers {
+        let debug = program_in(&linked(compiler, &[&["-fdebug-types-section"], &options[..]].concat(), text));
         let debug = debug.expect("has DWARF");
         let id = only(&debug, "f");
         let entry = debug.function(id).expect("is whole").bodies[0].entry;
@@ -779,21 +783,67 @@ fn types_in_units_of_their_own() {
         let found = debug.global("another", None).expect("an index").expect("is there").type_id;
         assert_eq!(debug.member(found, "b").expect("b").offset, 8, "{compiler}");
     }
-    // Those of DWARF 4 are in a section of their own.
-    let debug = program_in(&linked("gcc", &["-fdebug-types-section", "-gdwarf-4"], text)).expect("has DWARF");
-    let why = debug.global("another", None).expect_err("is not read").to_string();
-    assert!(why.contains("-fdebug-types-section"), "{why}");
 }
 
-/// Debug information that is not in the program is named.
+/// Units in files of their own are read there, or in a package; what is missing is named.
 #[test]
 fn debug_information_in_files_of_its_own() {
-    for version in ["-gdwarf-5", "-gdwarf-4"] {
-        let directory = linked("gcc", &["-gsplit-dwarf", version], "int f(int a) { return a + 1; }");
+    let text = "struct pair { int a; long b; };
+        static inline int twice(struct pair *p) { return p->a * 2; }
+        __attribute__((noinline)) int f(struct pair *p, int n) { int sum = n + 1; return twice(p) + sum; }
+        struct pair object; int main(int n, char **v) { return f(&object, n); }";
+    let kinds = [
+        ("gcc", &["-gdwarf-5"][..]),
+        ("gcc", &["-gdwarf-4"]),
+        ("gcc", &["-gdwarf-5", "-fdebug-types-section"]),
+        ("gcc", &["-gdwarf-4", "-fdebug-types-section"]),
+        ("gcc", &["-gdwarf-5", "-gz"]),
+        ("clang", &["-gdwarf-5"]),
+        ("clang", &["-gdwarf-4"]),
+    ];
+    for (compiler, options) in kinds {
+        let whole_options = [&["-O2"], options].concat();
+        let whole = program_in(&linked(compiler, &whole_options, text)).expect("has DWARF");
+        let directory = linked(compiler, &[&["-gsplit-dwarf"], &whole_options[..]].concat(), text);
         let debug = program_in(&directory).expect("has skeletons");
-        assert!(debug.split_into().is_some_and(|file| file.ends_with(".dwo")), "{version}");
-        let whole = program_in(&linked("gcc", &[version], "int f(int a) { return a + 1; }")).expect("has DWARF");
-        assert_eq!(whole.split_into(), None);
+        assert_eq!((debug.missing_part(), whole.missing_part()), (None, None), "{compiler} {options:?}");
+        let read = |debug: &DebugInfo| {
+            let id = only(debug, "f");
+            let function = debug.function(id).expect("is whole");
+            let entry = function.bodies[0].entry;
+            let variable = |name: &str| debug.variable(id, entry, name).expect("is whole").expect("is there");
+            let Type::Pointer(Some(pair)) = debug.resolve(variable("p").type_id).expect("is whole").1 else {
+                panic!("no pointer")
+            };
+            let lines: Vec<u32> =
+                debug.statements(id).expect("are whole").iter().map(|statement| statement.line).collect();
+            let global = debug.global("object", None).expect("an index").expect("is there");
+            (
+                (function.line, lines, debug.member(pair, "b").expect("b").offset),
+                (variable("n").location, debug.size_of(global.type_id).expect("a size")),
+            )
+        };
+        assert_eq!(read(&debug), read(&whole), "{compiler} {options:?}");
+    }
+    // That of binutils 2.40 leaves out units of DWARF 5.
+    for (version, packer) in [("-gdwarf-5", "llvm-dwp"), ("-gdwarf-4", "dwp"), ("-gdwarf-4", "llvm-dwp")] {
+        let directory = linked("gcc", &["-gsplit-dwarf", version, "-fdebug-types-section"], text);
+        let files = std::fs::read_dir(directory.path()).expect("a directory").flatten().map(|entry| entry.path());
+        let units: Vec<_> = files.filter(|path| path.extension().is_some_and(|extension| extension == "dwo")).collect();
+        let package = Command::new(packer).current_dir(directory.path()).args(["-o", "test.dwp"]).args(&units).status();
+        units.iter().for_each(|unit| std::fs::remove_file(unit).expect("removed"));
+        if package.is_ok_and(|status| status.success()) {
+            let debug = program_in(&directory).expect("has skeletons");
+            assert_eq!(debug.missing_part(), None, "{packer} {version}");
+            let id = only(&debug, "f");
+            let entry = debug.function(id).expect("is whole").bodies[0].entry;
+            let pointer = debug.variable(id, entry, "p").expect("is whole").expect("is there").type_id;
+            let Type::Pointer(Some(pair)) = debug.resolve(pointer).expect("is whole").1 else { panic!("no pointer") };
+            assert_eq!(debug.member(pair, "b").expect("b").offset, 8, "{packer} {version}");
+            std::fs::remove_file(directory.path().join("test.dwp")).expect("removed");
+        }
+        let debug = program_in(&directory).expect("has skeletons");
+        assert!(debug.missing_part().is_some_and(|file| file.ends_with(".dwo")), "{version}");
     }
 }
 
