@@ -210,8 +210,8 @@ spile_long spile_fn_kernel_short(struct spile_context *c, spile_long address);
 spile_long spile_fn_kernel_int(struct spile_context *c, spile_long address);
 spile_long spile_fn_kernel_long(struct spile_context *c, spile_long address);
 spile_long spile_fn_kernel_pointer(struct spile_context *c, spile_long address);
-spile_long spile_fn___process_event(struct spile_context *c, spile_long asked, spile_long program,
-				    spile_long process);
+spile_long spile_fn___process_event(struct spile_context *c, spile_long asked, spile_long first,
+				    spile_long last, spile_long process);
 spile_long spile_fn___kernel_readable(struct spile_context *c, spile_long address,
 				      spile_long bytes);
 spile_long spile_fn___thread_pointer(struct spile_context *c);

@@ -8,7 +8,9 @@
 #include <linux/elf.h>
 #include <linux/err.h>
 #include <linux/fs.h>
+#include <linux/hash.h>
 #include <linux/kdev_t.h>
+#include <linux/log2.h>
 #include <linux/namei.h>
 #include <linux/overflow.h>
 #include <linux/path.h>
@@ -44,6 +46,13 @@ struct program_file {
 
 /* Indexed by program; written under spile_session.calls, before probes are armed. */
 static struct program_file *files;
+
+/*
+ * Numbers of programs, each plus 1, by their inodes: an event of any process is compared with thousands
+ * of programs at once. Entries are only added, with the lock of `files`, and read in any context.
+ */
+static u32 *by_inode;
+static unsigned int by_inode_bits;
 
 /* Not reported while hits are counted (budget.c): this is checked again when the session starts. */
 #define tell(...) \
@@ -286,15 +295,40 @@ static int open_program(struct program_file *file, const struct spile_program *p
 	return error;
 }
 
+static void add_inode(const struct inode *inode, unsigned int program)
+{
+	unsigned int mask = (1u << by_inode_bits) - 1, at = hash_ptr(inode, by_inode_bits);
+
+	/* It has room for two entries of each program, and as many that are empty. */
+	while (by_inode[at] && by_inode[at] != program + 1)
+		at = (at + 1) & mask;
+	/* The reader finds the file's fields. */
+	smp_store_release(&by_inode[at], program + 1);
+}
+
+static int make_files(void)
+{
+	unsigned int count = spile_script.program_count;
+
+	if (files)
+		return 0;
+	by_inode_bits = ilog2(roundup_pow_of_two(4 * count));
+	by_inode = kvcalloc(1u << by_inode_bits, sizeof(*by_inode), GFP_KERNEL);
+	files = by_inode ? kvcalloc(count, sizeof(*files), GFP_KERNEL) : NULL;
+	if (files)
+		return 0;
+	kvfree(by_inode);
+	by_inode = NULL;
+	return -ENOMEM;
+}
+
 static struct inode *opened_inode(unsigned int program)
 {
 	struct program_file *file;
 
 	if (program >= spile_script.program_count)
 		return ERR_PTR(-EINVAL);
-	if (!files)
-		files = kcalloc(spile_script.program_count, sizeof(*files), GFP_KERNEL);
-	if (!files)
+	if (make_files())
 		return ERR_PTR(-ENOMEM);
 	file = &files[program];
 	/* Not as a kernel thread sees it: without memory, spile_programs_open() has left it out. */
@@ -302,6 +336,11 @@ static struct inode *opened_inode(unsigned int program)
 		return ERR_PTR(-ENOMEM);
 	if (!file->looked)
 		file->error = open_program(file, &spile_script.programs[program]);
+	if (!file->looked && !file->error) {
+		file->looked = true;
+		add_inode(file->inode, program);
+		add_inode(d_inode(file->path.dentry), program);
+	}
 	file->looked = true;
 	return file->error ? ERR_PTR(file->error) : file->inode;
 }
@@ -353,6 +392,31 @@ bool spile_program_of_mm(spile_long program, const struct mm_struct *mm)
 		       file_inode(exe) == d_inode(files[program].path.dentry);
 	rcu_read_unlock();
 	return same;
+}
+
+/* Whether the current process runs a program with one of these numbers; any if they are negative. */
+static bool runs_one_of(spile_long first, spile_long last)
+{
+	unsigned int mask, at;
+	const struct inode *inode;
+	u32 entry;
+
+	if (first < 0)
+		return true;
+	inode = spile_current_program();
+	if (!inode || !by_inode)
+		return false;
+	mask = (1u << by_inode_bits) - 1;
+	for (at = hash_ptr(inode, by_inode_bits); (entry = smp_load_acquire(&by_inode[at]));
+	     at = (at + 1) & mask) {
+		const struct program_file *file = &files[entry - 1];
+
+		/* A file can have several names. */
+		if (entry - 1 >= first && entry - 1 <= last &&
+		    (inode == file->inode || inode == d_inode(file->path.dentry)))
+			return true;
+	}
+	return false;
 }
 
 const struct inode *spile_current_program(void)
@@ -442,8 +506,8 @@ static bool in_child(const struct spile_context *c)
 	return c->probe->kind == SPILE_PROBE_SYSCALL && !(long)c->regs[SPILE_SYSCALL_RESULT];
 }
 
-spile_long spile_fn___process_event(struct spile_context *c, spile_long asked, spile_long program,
-				    spile_long process)
+spile_long spile_fn___process_event(struct spile_context *c, spile_long asked, spile_long first_program,
+				    spile_long last_program, spile_long process)
 {
 	bool first = thread_group_leader(current);
 	bool happened = true;
@@ -468,7 +532,8 @@ spile_long spile_fn___process_event(struct spile_context *c, spile_long asked, s
 		happened = spile_thread_begun_is_new();
 		break;
 	}
-	return happened && spile_follows_current(process) && spile_program_of_mm(program, current->mm);
+	return happened && spile_follows_current(process) &&
+	       runs_one_of(first_program, last_program);
 }
 
 void spile_programs_exit(void)
@@ -478,8 +543,10 @@ void spile_programs_exit(void)
 	for (i = 0; files && i < spile_script.program_count; i++)
 		if (files[i].looked && !files[i].error)
 			path_put(&files[i].path);
-	kfree(files);
+	kvfree(files);
 	files = NULL;
+	kvfree(by_inode);
+	by_inode = NULL;
 }
 
 bool spile_program_is_refused(const struct spile_site *site)

@@ -2,7 +2,7 @@
 # stdout: ^11 refused$
 # limit: 60
 
-calls='__process_event(1, -1, 0)
+calls='__process_event(1, -1, -1, 0)
 __perf_counter(1 << 40)
 __loaded_address(1000000, 0, 0)
 __program_address(0)
@@ -22,6 +22,6 @@ done <<EOF
 $calls
 EOF
 mkdir tapset
-echo 'function forked:long () { return __process_event(1, -1, 0) }' >tapset/forked.stp
+echo 'function forked:long () { return __process_event(1, -1, -1, 0) }' >tapset/forked.stp
 "$SPILE" -r "$RELEASE" -I tapset -p2 -e 'probe begin { println(forked()) }' >out 2>&1 && echo "in a library file it is not refused"
 echo "$refused refused"

@@ -18,7 +18,7 @@ pub(super) const BUILTINS: &[Builtin] = &[
     builtin!("cpu" "cpu" () -> Long [pure plain] "number of the CPU that the handler runs on"),
     builtin!("execname" "execname" () -> String [pure plain shared] "name of the current task (comm, up to 15 bytes)"),
     builtin!("pexecname" "pexecname" () -> String [pure] "name of the current task's parent"),
-    builtin!("__process_event" "__process_event" ("asked": Long, "program": Long, "process": Long) -> Long [pure internal] "whether the current process is one that a probe is for, and what the probe is for has happened to it"),
+    builtin!("__process_event" "__process_event" ("asked": Long, "first": Long, "last": Long, "process": Long) -> Long [pure internal] "whether the current process is one that a probe is for, and what the probe is for has happened to it"),
     builtin!("target" "target" () -> Long [pure plain] "process id given by -x, or that of the command given by -c; 0 without"),
     builtin!("pp" "pp" () -> String [pure fixed] "the probe point that fired, resolved"),
     builtin!("pn" "pn" () -> String [pure fixed] "the probe point that fired, as the script writes it"),

@@ -6,7 +6,7 @@
 
 use std::rc::Rc;
 
-use super::event::process_guard;
+use super::event::{Programs, process_guard};
 use super::named_values::NamedValues;
 use super::objects;
 use crate::probe::code::Scope;
@@ -101,7 +101,7 @@ fn resolve_in(point: &Point, object: &Rc<Object>, resolver: &mut Resolver) -> Re
         Value::Signed(scope.number()),
     ];
     let mut context = NamedValues::new("a watchpoint, which may be hit anywhere in the program".into());
-    context.guard = process_guard(program.0.into(), scope);
+    context.guard = process_guard(Programs::one(program), scope);
     context.has_registers = true;
     context.object = Some(object.clone());
     Ok(Site {

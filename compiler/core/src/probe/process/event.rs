@@ -13,7 +13,7 @@ use super::paths;
 use crate::builtin;
 use crate::probe::code::{self, Scope};
 use crate::probe::{Context, Form, Point, PointError, ProbeFamily, Resolver, Site, syscall, tracepoint};
-use crate::program::{Attachment, BinaryOp, LongExpr, LongKind};
+use crate::program::{Attachment, BinaryOp, LongExpr, LongKind, ProgramId};
 use spile_debuginfo::FunctionPattern;
 use spile_debuginfo::target::Object;
 use spile_source::Span;
@@ -104,16 +104,16 @@ const RESULT: u32 = 6;
 const NUMBER: u32 = 7;
 
 fn resolve(point: &Point, resolver: &mut Resolver) -> Result<Vec<Site>, PointError> {
-    let (programs, scope) = programs(point, resolver)?;
+    let (ranges, scope) = programs(point, resolver)?;
     if point.has("begin") {
         resolver.begins();
     }
     let kernel = resolver.open_kernel();
     let mut sites = Vec::new();
-    for program in programs {
+    for programs in ranges {
         for Event { attachment, asked, flag } in events(point, kernel.as_deref()) {
             let mut context = context(point);
-            context.guard = guard(asked, program, scope).map(|guard| with_flag(flag, guard));
+            context.guard = guard(asked, programs, scope).map(|guard| with_flag(flag, guard));
             sites.push(Site {
                 point: point.spelling(),
                 function: String::new(),
@@ -126,16 +126,39 @@ fn resolve(point: &Point, resolver: &mut Resolver) -> Result<Vec<Site>, PointErr
     Ok(sites)
 }
 
-/// The programs that a point names by path, else any (-1), and the processes that it is for.
-fn programs(point: &Point, resolver: &mut Resolver) -> Result<(Vec<i64>, Scope), PointError> {
-    let scope = Scope::of(point);
-    let mut programs: Vec<i64> = Vec::new();
-    if scope == Scope::Session {
-        for path in paths(point, resolver)? {
-            programs.push(resolver.program_at(&path).0.into());
+/// Numbers of programs: the first and the last of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Programs(i64, i64);
+
+impl Programs {
+    const ANY: Programs = Programs(-1, -1);
+
+    /// Only this one.
+    pub fn one(program: ProgramId) -> Programs {
+        Programs(program.0.into(), program.0.into())
+    }
+
+    /// All of these, each range as long as it can be: an event looks for its program once for each of them.
+    fn ranges(mut numbers: Vec<i64>) -> Vec<Programs> {
+        numbers.sort_unstable();
+        let mut ranges: Vec<Programs> = Vec::new();
+        for number in numbers {
+            match ranges.last_mut() {
+                Some(Programs(_, last)) if number <= *last + 1 => *last = number,
+                _ => ranges.push(Programs(number, number)),
+            }
         }
-    } else {
-        programs.push(-1);
+        ranges
+    }
+}
+
+/// The programs that a point names by path, else any, and the processes that it is for.
+fn programs(point: &Point, resolver: &mut Resolver) -> Result<(Vec<Programs>, Scope), PointError> {
+    let scope = Scope::of(point);
+    let mut programs = vec![Programs::ANY];
+    if scope == Scope::Session {
+        let paths = paths(point, resolver)?;
+        programs = Programs::ranges(paths.iter().map(|path| resolver.program_at(path).0.into()).collect());
     }
     if scope.is_of_session() {
         resolver.follows();
@@ -143,8 +166,8 @@ fn programs(point: &Point, resolver: &mut Resolver) -> Result<(Vec<i64>, Scope),
     Ok((programs, scope))
 }
 
-/// For a point with `.process("PATH")` or `.process` that is hit in any process: a context for each of the programs, whose guard
-/// leaves out other processes.
+/// For a point with `.process("PATH")` or `.process` that is hit in any process: contexts whose guards leave out other processes,
+/// mostly one for all programs.
 pub(in crate::probe) fn contexts_in_processes(
     point: &Point,
     resolver: &mut Resolver,
@@ -156,13 +179,13 @@ pub(in crate::probe) fn contexts_in_processes(
     {
         return Err(error);
     }
-    let in_program = |program| -> Rc<dyn Context> {
+    let in_programs = |programs| -> Rc<dyn Context> {
         let mut values = NamedValues::new(point.spelling());
-        values.guard = process_guard(program, scope);
+        values.guard = process_guard(programs, scope);
         values.has_registers = true;
         Rc::new(values)
     };
-    Ok(programs.into_iter().map(in_program).collect())
+    Ok(programs.into_iter().map(in_programs).collect())
 }
 
 /// What a probe is attached to.
@@ -210,14 +233,15 @@ fn with_flag(flag: Option<u32>, guard: LongExpr) -> LongExpr {
     binary(BinaryOp::And, binary(BinaryOp::BitAnd, word, LongExpr::constant(LOWEST_BYTE, Span::none())), guard)
 }
 
-/// The current process is meant and runs the program.
-pub(super) fn process_guard(program: i64, scope: Scope) -> Option<LongExpr> {
-    guard(EventQuery::Process, program, scope)
+/// The current process is meant and runs one of the programs.
+pub(super) fn process_guard(programs: Programs, scope: Scope) -> Option<LongExpr> {
+    guard(EventQuery::Process, programs, scope)
 }
 
-fn guard(asked: EventQuery, program: i64, scope: Scope) -> Option<LongExpr> {
+fn guard(asked: EventQuery, Programs(first, last): Programs, scope: Scope) -> Option<LongExpr> {
     let builtin = builtin::internal("__process_event")?;
-    let arguments = [asked as i64, program, scope.number()].map(|value| LongExpr::constant(value, Span::none()).into());
+    let arguments =
+        [asked as i64, first, last, scope.number()].map(|value| LongExpr::constant(value, Span::none()).into());
     Some(LongExpr { kind: LongKind::Builtin(builtin, arguments.to_vec()), span: Span::none() })
 }
 
@@ -233,4 +257,16 @@ fn context(point: &Point) -> NamedValues {
         values.values.push(("return".into(), word(RESULT)));
     }
     values
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn programs_with_consecutive_numbers_are_one_range() {
+        assert_eq!(Programs::ranges((0..2000).rev().collect()), [Programs(0, 1999)]);
+        assert_eq!(Programs::ranges(vec![7, 3, 4, 4, 5]), [Programs(3, 5), Programs(7, 7)]);
+        assert_eq!(Programs::ranges(Vec::new()), []);
+    }
 }
