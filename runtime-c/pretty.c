@@ -96,6 +96,7 @@ static int operand_bytes(unsigned char op)
 		return 4;
 	case SPILE_PRETTY_INTEGER:
 	case SPILE_PRETTY_CHARS:
+	case SPILE_PRETTY_TEXT:
 		return 8;
 	case SPILE_PRETTY_ENUM:
 		return 10;
@@ -131,7 +132,7 @@ bool spile_pretty_next(struct spile_pretty_walk *walk, struct spile_pretty_item 
 		item->operands = walk->code.at;
 		item->separator = walk->separator;
 		item->offset = 0;
-		item->length = op == SPILE_PRETTY_STRING_POINTER ? walk->pointer : 0;
+		item->length = spile_pretty_points(item) ? walk->pointer : 0;
 		walk->separator = false;
 		walk->code.at += operands;
 		if (op == SPILE_PRETTY_LITERAL) {
@@ -143,6 +144,8 @@ bool spile_pretty_next(struct spile_pretty_walk *walk, struct spile_pretty_item 
 			item->offset = walk->base + spile_get_u32(item->operands);
 			if (op == SPILE_PRETTY_CHARS)
 				item->length = spile_get_u32(item->operands + 4);
+			if (op == SPILE_PRETTY_TEXT)
+				item->second = walk->base + spile_get_u32(item->operands + 4);
 			if (op == SPILE_PRETTY_WHEN) {
 				size_t values = 8 * spile_get_u16(item->operands + 6);
 
@@ -162,12 +165,13 @@ bool spile_pretty_next(struct spile_pretty_walk *walk, struct spile_pretty_item 
 	}
 }
 
-static void write_quoted(struct spile_text *text, const char *bytes, __u32 count)
+/* `whole`: not only up to the first NUL. */
+static void write_quoted(struct spile_text *text, const char *bytes, __u32 count, bool whole)
 {
 	__u32 i;
 
 	spile_text_byte(text, '"');
-	for (i = 0; i < count && bytes[i] && text->at < text->end; i++)
+	for (i = 0; i < count && (whole || bytes[i]) && text->at < text->end; i++)
 		spile_text_escaped(text, bytes[i], '"');
 	spile_text_byte(text, '"');
 }
@@ -305,7 +309,7 @@ static bool write_item(struct spile_text *text, const struct spile_pretty_item *
 	}
 
 	at = item_bytes(item, raw, raw_bytes);
-	if (item->op == SPILE_PRETTY_STRING_POINTER) {
+	if (spile_pretty_points(item)) {
 		if (!spile_payload_bytes(payload, &string, &count))
 			return false;
 		if (!at) {
@@ -315,14 +319,14 @@ static bool write_item(struct spile_text *text, const struct spile_pretty_item *
 			spile_text_literal(text, "0x");
 			spile_text_number(text, spile_pretty_pointer(at, item), 16);
 		} else {
-			write_quoted(text, string, count);
+			write_quoted(text, string, count, item->op == SPILE_PRETTY_TEXT);
 		}
 		return true;
 	}
 	if (!at || (item->op != SPILE_PRETTY_CHARS && !integer_is_sound(item->operands)))
 		spile_text_literal(text, "ERROR");
 	else if (item->op == SPILE_PRETTY_CHARS)
-		write_quoted(text, at, item->length);
+		write_quoted(text, at, item->length, false);
 	else if (item->op == SPILE_PRETTY_ENUM)
 		write_enum(text, at, item);
 	else
@@ -350,7 +354,7 @@ bool spile_pretty_render(struct spile_text *text, const unsigned char *descripti
 	while (spile_pretty_next(&walk, &item)) {
 		/* By the place of its operation, which is before the operands. */
 		if (item.operands > hidden && item.operands <= hidden_end) {
-			if (item.op == SPILE_PRETTY_STRING_POINTER &&
+			if (spile_pretty_points(&item) &&
 			    !spile_payload_bytes(payload, &string, &string_bytes))
 				return false;
 		} else if (item.op == SPILE_PRETTY_WHEN) {

@@ -21,10 +21,11 @@ struct spile_pretty_item {
 	unsigned char op;		/* enum spile_pretty_op, never END or REPEAT */
 	bool separator;			/* ", " precedes it: a new element of a REPEAT */
 	unsigned long offset;	/* of a number or text: from the object's start */
+	unsigned long second;	/* TEXT: of its length */
 	const unsigned char *operands;	/* after the op byte */
 	/*
 	 * LITERAL: of the text at operands + 2; CHARS: of the array; ENUM: of names, operands + 10;
-	 * STRING_POINTER: of the pointer, 4 or 8; WHEN: of the body, whose items follow
+	 * STRING_POINTER, TEXT: of the pointer, 4 or 8; WHEN: of the body, whose items follow
 	 */
 	__u32 length;
 };
@@ -54,7 +55,13 @@ bool spile_pretty_begin(struct spile_pretty_walk *walk, const unsigned char *des
 /* Next operation; false at the end and at anything malformed. */
 bool spile_pretty_next(struct spile_pretty_walk *walk, struct spile_pretty_item *item);
 
-/* The pointer of a STRING_POINTER, which is at these bytes of the object. */
+/* Whether it has a part of the payload: text that the object points to. */
+static inline bool spile_pretty_points(const struct spile_pretty_item *item)
+{
+	return item->op == SPILE_PRETTY_STRING_POINTER || item->op == SPILE_PRETTY_TEXT;
+}
+
+/* The pointer or length of such an item, which is at these bytes of the object. */
 static inline __u64 spile_pretty_pointer(const void *at, const struct spile_pretty_item *item)
 {
 	return item->length == 4 ? spile_get_u32(at) : spile_get_u64(at);

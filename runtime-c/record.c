@@ -56,6 +56,26 @@ char *spile_put_memory(struct spile_context *c, char *at, spile_ulong address, s
 	return pad(at, at + 4 + bytes);
 }
 
+static bool holds_word(u32 raw_bytes, unsigned long offset, const struct spile_pretty_item *item)
+{
+	return offset <= raw_bytes && raw_bytes - offset >= item->length;
+}
+
+/* Reads text of the length that the object says; a negative error. */
+static int read_text(char *to, const char *raw, u32 raw_bytes, unsigned long pointer,
+		     const struct spile_pretty_item *item, bool user)
+{
+	unsigned long length;
+
+	if (!holds_word(raw_bytes, item->second, item))
+		return -EFAULT;
+	length = spile_pretty_pointer(raw + item->second, item);
+	length = min_t(unsigned long, length, spile_script.string_bytes - 1);
+	if (length && spile_memory_read(to, pointer, length, user))
+		return -EFAULT;
+	return length;
+}
+
 /* The text that a char * of the object points to. */
 static char *put_pointed(char *at, const char *raw, u32 raw_bytes,
 			 const struct spile_pretty_item *item, bool user)
@@ -63,13 +83,16 @@ static char *put_pointed(char *at, const char *raw, u32 raw_bytes,
 	unsigned long pointer;
 	int length;
 
-	if (item->offset > raw_bytes || raw_bytes - item->offset < item->length)
+	if (!holds_word(raw_bytes, item->offset, item))
 		return put_fault(at);
 	pointer = spile_pretty_pointer(raw + item->offset, item);
 	/* The object field shows the null pointer; its part is empty. */
-	length = pointer ? spile_memory_string(at + 4, spile_script.string_bytes - 1, pointer,
-					       user) :
-			   0;
+	if (!pointer)
+		length = 0;
+	else if (item->op == SPILE_PRETTY_TEXT)
+		length = read_text(at + 4, raw, raw_bytes, pointer, item, user);
+	else
+		length = spile_memory_string(at + 4, spile_script.string_bytes - 1, pointer, user);
 	if (length < 0)
 		return put_fault(at);
 	*(u32 *)at = length;
@@ -95,7 +118,7 @@ char *spile_put_pretty(struct spile_context *c, char *at, const unsigned char *d
 	while (spile_pretty_next(&walk, &item)) {
 		char *begin = at;
 
-		if (item.op == SPILE_PRETTY_STRING_POINTER)
+		if (spile_pretty_points(&item))
 			at = put_pointed(at, raw, raw_bytes, &item, walk.user);
 		spile_debit(c, 2 + (at - begin) / 16);
 	}

@@ -68,7 +68,7 @@ impl Random {
 
     fn op(&mut self, size: u32, depth: u32) -> PrettyOp {
         let offset = self.below(u64::from(size) + 4) as u32;
-        match self.below(if depth < 10 { 9 } else { 6 }) {
+        match self.below(if depth < 10 { 10 } else { 7 }) {
             0 => PrettyOp::Literal(self.bytes(6)),
             1 | 2 => {
                 let bytes = self.one_of(&[1u8, 2, 4, 8]);
@@ -100,7 +100,8 @@ impl Random {
             3 => PrettyOp::Chars { offset, length: self.below(12) as u32 },
             4 => PrettyOp::StringPointer { offset },
             5 => PrettyOp::Unknown,
-            6 => PrettyOp::When {
+            6 => PrettyOp::Text { offset, length: self.below(u64::from(size) + 4) as u32 },
+            7 => PrettyOp::When {
                 offset,
                 size: self.one_of(&[1, 2, 4, 8]),
                 values: (0..self.below(4)).map(|_| self.below(4)).collect(),

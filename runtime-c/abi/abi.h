@@ -11,7 +11,7 @@
 #ifndef SPILE_ABI_H
 #define SPILE_ABI_H
 
-#define SPILE_ABI_VERSION 7
+#define SPILE_ABI_VERSION 8
 
 /*
  * The control device of module NAME is the misc device "spile-NAME", its node
@@ -543,8 +543,8 @@ struct spile_record {
  *   string    __u32 length, then that many bytes (no NUL at the end)
  *   memory    as string; length SPILE_FAULT where the memory could not be read
  *   pretty    __u32 length of the raw object (or SPILE_FAULT), the raw bytes,
- *             then one string part for each STRING_POINTER in the order in which
- *             the description visits them (SPILE_FAULT if unreadable)
+ *             then one string part for each STRING_POINTER and TEXT in the order in
+ *             which the description visits them (SPILE_FAULT if unreadable)
  * Parts are in the order of the format's directives; a `*` width or precision is a long
  * before its value.
  */
@@ -685,6 +685,11 @@ enum spile_pretty_op {
 	 * or with `other` none. Its strings are in the record in any case
 	 */
 	SPILE_PRETTY_WHEN = 8,
+	/*
+	 * u32 offset of a pointer to text, u32 offset of its length in bytes, of the size of a
+	 * pointer: all of it quoted, up to the size of a string; unreadable: the pointer
+	 */
+	SPILE_PRETTY_TEXT = 9,
 };
 enum spile_pretty_style {
 	SPILE_STYLE_SIGNED = 0, SPILE_STYLE_UNSIGNED = 1, SPILE_STYLE_HEX = 2 /* 0x..., pointers */,

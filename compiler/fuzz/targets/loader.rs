@@ -27,6 +27,7 @@ fn formats() -> Vec<Vec<Piece>> {
         repeat,
         PrettyOp::Chars { offset: 0, length: 8 },
         PrettyOp::StringPointer { offset: 8 },
+        PrettyOp::Text { offset: 8, length: 16 },
     ];
     vec![
         vec![Piece::Literal(b"n=".to_vec()), directive(b'd', Size::None, Size::None)],

@@ -106,7 +106,7 @@ impl<'p> Renderer<'_, 'p> {
     fn item(&mut self, op: &PrettyOp, base: u64) -> Result<(), Stop> {
         self.separate();
         if self.hidden {
-            if let PrettyOp::StringPointer { .. } = op {
+            if let PrettyOp::StringPointer { .. } | PrettyOp::Text { .. } = op {
                 self.payload.bytes()?;
             }
             return Ok(());
@@ -130,12 +130,13 @@ impl<'p> Renderer<'_, 'p> {
                 Some(bytes) => self.quoted(bytes),
                 None => self.text.push(b"ERROR"),
             },
-            PrettyOp::StringPointer { offset } => {
+            PrettyOp::StringPointer { offset } | PrettyOp::Text { offset, .. } => {
                 let string = self.payload.bytes()?;
                 let pointer = self.at(base, *offset, self.pointer);
                 let pointer = pointer.map(|bytes| field(bytes, 0, 0).1);
                 match (pointer, string) {
                     (None, _) => self.text.push(b"ERROR"),
+                    (Some(1..), Some(string)) if matches!(op, PrettyOp::Text { .. }) => self.quoted_whole(string),
                     (Some(1..), Some(string)) => self.quoted(string),
                     // It is no text: an empty buffer, or another member of a union.
                     (Some(address), _) => {
@@ -151,8 +152,13 @@ impl<'p> Renderer<'_, 'p> {
     }
 
     fn quoted(&mut self, bytes: &[u8]) {
+        let text = bytes.split(|byte| *byte == 0).next();
+        self.quoted_whole(text.unwrap_or_default());
+    }
+
+    fn quoted_whole(&mut self, bytes: &[u8]) {
         self.text.push_byte(b'"');
-        for byte in bytes.iter().take_while(|byte| **byte != 0) {
+        for byte in bytes {
             if self.text.is_full() {
                 break;
             }
@@ -323,6 +329,8 @@ mod tests {
             PrettyOp::StringPointer { offset: 16 },
         ];
         let fault = vec![0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0];
+        let text = vec![PrettyOp::Text { offset: 16, length: 0 }, PrettyOp::Text { offset: 16, length: 0 }];
+        assert_eq!(shown(text, &[raw.clone(), part(b"x\0y"), fault.clone()]), r#""x\000y"0x1"#);
         assert_eq!(shown(ops, &[raw, part(b""), part(b"x\ny"), fault]), r#""ab\"" 0x0 "x\ny" 0x1"#);
     }
 

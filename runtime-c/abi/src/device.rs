@@ -3,7 +3,7 @@
 //! The control device of a module: arguments of its ioctls (abi.h, "The control device").
 
 /// Version of everything in `abi.h`; a loader rejects a module with another one ([`Info::abi`]).
-pub const ABI_VERSION: u32 = 7;
+pub const ABI_VERSION: u32 = 8;
 
 /// The device of module NAME is the misc device `spile-NAME`, its node `/dev/spile-NAME`.
 pub const DEVICE_PREFIX: &str = "spile-";

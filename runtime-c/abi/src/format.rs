@@ -201,6 +201,13 @@ pub enum PrettyOp {
         /// Of the pointer.
         offset: u32,
     },
+    /// Text with a length, as Rust's `&str` and `String` are: all of it, quoted.
+    Text {
+        /// Of the pointer to it.
+        offset: u32,
+        /// Of its length in bytes, which is as large as a pointer.
+        length: u32,
+    },
     /// The elements of an array.
     Repeat {
         /// Of the first element.
@@ -352,7 +359,7 @@ impl Pretty {
 fn strings(ops: &[PrettyOp]) -> u32 {
     ops.iter().fold(0, |sum: u32, op| {
         sum.saturating_add(match op {
-            PrettyOp::StringPointer { .. } => 1,
+            PrettyOp::StringPointer { .. } | PrettyOp::Text { .. } => 1,
             PrettyOp::Repeat { count, body, .. } => count.saturating_mul(strings(body)),
             PrettyOp::When { body, .. } => strings(body),
             _ => 0,
@@ -383,7 +390,7 @@ fn extent(ops: &[PrettyOp]) -> (u64, usize) {
 
 fn only_strings(ops: &[PrettyOp]) -> Vec<PrettyOp> {
     let kept = ops.iter().flat_map(|op| match op {
-        PrettyOp::StringPointer { .. } => vec![op.clone()],
+        PrettyOp::StringPointer { .. } | PrettyOp::Text { .. } => vec![op.clone()],
         PrettyOp::Repeat { offset, count, stride, body } if *count > 0 && strings(body) > 0 => {
             vec![PrettyOp::Repeat { offset: *offset, count: *count, stride: *stride, body: only_strings(body) }]
         }
@@ -489,6 +496,11 @@ fn encode_ops(ops: &[PrettyOp], bytes: &mut Vec<u8>) {
             PrettyOp::StringPointer { offset } => {
                 bytes.push(4);
                 bytes.extend(offset.to_le_bytes());
+            }
+            PrettyOp::Text { offset, length } => {
+                bytes.push(9);
+                bytes.extend(offset.to_le_bytes());
+                bytes.extend(length.to_le_bytes());
             }
             PrettyOp::Repeat { offset, count, stride, body } => {
                 let mut inner = Vec::new();
@@ -647,6 +659,7 @@ impl<'b> Reader<'b> {
                     PrettyOp::Repeat { offset, count, stride, body: body.ops(depth + 1)? }
                 }
                 6 => PrettyOp::Unknown,
+                9 => PrettyOp::Text { offset: self.u32()?, length: self.u32()? },
                 7 => {
                     let (offset, size, first_bit, bits) = self.field()?;
                     let signed = match self.u8()? {

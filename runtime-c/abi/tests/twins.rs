@@ -235,6 +235,7 @@ fn bytecode() -> Pairs {
         ),
         ("SPILE_PRETTY_CHARS", op(PrettyOp::Chars { offset: 0, length: 0 })),
         ("SPILE_PRETTY_STRING_POINTER", op(PrettyOp::StringPointer { offset: 0 })),
+        ("SPILE_PRETTY_TEXT", op(PrettyOp::Text { offset: 0, length: 0 })),
         ("SPILE_PRETTY_REPEAT", op(PrettyOp::Repeat { offset: 0, count: 0, stride: 0, body: vec![] })),
         (
             "SPILE_PRETTY_ENUM",

@@ -11,6 +11,7 @@ mod pretty;
 mod print;
 mod raw;
 pub(super) mod regex;
+mod rust_text;
 mod text_variable;
 mod variables;
 

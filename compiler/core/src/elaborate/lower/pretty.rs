@@ -10,6 +10,7 @@ use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::Arc;
 
+use super::rust_text;
 use crate::elaborate::error::Error;
 use crate::elaborate::lookup::value::debug_error;
 use spile_abi::budget::{Budget, Exceeded, Limits, USUAL};
@@ -128,7 +129,17 @@ impl Describer<'_> {
     fn value_within(&mut self, id: TypeId, offset: u64, bits: Option<(u64, u8)>, depth: usize) -> Result<(), Error> {
         let resolved = self.debug.resolve(id).map_err(|error| debug_error(error, self.span))?;
         match resolved.1 {
-            CType::Struct { members, .. } => self.members(&members, offset, depth),
+            CType::Struct { name, members, .. } => {
+                let text = rust_text::of(self.debug, name.as_deref(), &members);
+                match text.map_err(|error| debug_error(error, self.span))? {
+                    Some(text) => self.ops.push(PrettyOp::Text {
+                        offset: offset.wrapping_add(text.pointer) as u32,
+                        length: offset.wrapping_add(text.length) as u32,
+                    }),
+                    None => self.members(&members, offset, depth)?,
+                }
+                Ok(())
+            }
             CType::Array { element, counts } => self.array(id, element, &counts, offset, depth),
             CType::Base { encoding: BaseEncoding::Float, size, name } => {
                 match size {

@@ -4,6 +4,7 @@
 
 use super::pretty::DECIMAL;
 use super::print::{directive, plain};
+use super::rust_text::{self, RustText};
 use super::{Lowered, Lowering};
 use crate::builtin;
 use crate::elaborate::error::{Error, TypeError, VariableError};
@@ -11,7 +12,7 @@ use crate::elaborate::lookup::is_text;
 use crate::elaborate::lookup::member::part_of;
 use crate::elaborate::lookup::value::{address_of, binary, debug_error, load};
 use crate::elaborate::unit::Unit;
-use crate::probe::{Location, TypedLocation, registers};
+use crate::probe::{Location, TypedLocation, beyond, joined, registers};
 use crate::program::{BinaryOp, Expr, LongExpr, LongKind, Print, PrintPiece, SavedId, StringExpr, StringKind};
 use spile_debuginfo::{BaseEncoding, FoundMember, Member, Type as CType};
 use spile_source::Span;
@@ -191,7 +192,12 @@ impl Lowering<'_, '_> {
         let (address, type_id) = match (debug.resolve(found.type_id).map_err(failed)?.1, &found.location) {
             (CType::Pointer(Some(target)), _) if is_struct(target).map_err(failed)? => (load(found, span)?, target),
             (_, Location::Memory { address, bits: None }) => (address.clone(), found.type_id),
-            (CType::Struct { members, .. }, _) => return self.pretty_members(found, &members, dollars, span),
+            (CType::Struct { name, members, .. }, _) => {
+                if let Some(text) = rust_text::of(debug, name.as_deref(), &members).map_err(failed)? {
+                    return text_in_registers(found, &text, debug.word(), span);
+                }
+                return self.pretty_members(found, &members, dollars, span);
+            }
             (ctype, _) => return Self::pretty_number(found, &ctype, span),
         };
         let levels =
@@ -242,7 +248,11 @@ impl Lowering<'_, '_> {
         let debug = part.object.debug().map_err(|error| debug_error(error, span))?;
         let (_, ctype) = debug.resolve(member.type_id).map_err(|error| debug_error(error, span))?;
         match ctype {
-            CType::Struct { members, .. } if dollars > 1 => {
+            CType::Struct { members, name, .. } if dollars > 1 => {
+                let text = rust_text::of(debug, name.as_deref(), &members).map_err(|error| debug_error(error, span))?;
+                if let Some(text) = text {
+                    return text_in_registers(&part, &text, debug.word(), span).map(Some);
+                }
                 self.pretty_members(&part, &members, dollars, span).map(Some)
             }
             CType::Struct { .. } | CType::Array { .. } => Ok(None),
@@ -351,6 +361,21 @@ impl Lowering<'_, '_> {
             Err(_) => unknown(),
         }
     }
+}
+
+/// Text with a length that is not in memory as a whole: its pointer and length are in registers.
+fn text_in_registers(found: &TypedLocation, text: &RustText, word: u8, span: Span) -> Lowered<StringExpr> {
+    let gone = || VariableError::NoAddress { span, why: "the compiler has optimised it out" };
+    let number = |offset: u64| -> Lowered<Expr> {
+        let part = beyond(&found.location, offset.saturating_mul(8));
+        let number = part.and_then(|part| joined(&part, u64::from(word) * 8, found.object.reads_user()));
+        number.map(Expr::Long).ok_or_else(|| gone().into())
+    };
+    let most = LongExpr::constant(i64::from(u16::MAX), span).into();
+    let arguments = vec![number(text.pointer)?, number(text.length)?, most];
+    let name = if found.object.reads_user() { "user_buffer_quoted" } else { "kernel_buffer_quoted" };
+    let builtin = builtin::find(name, 3).ok_or_else(gone)?;
+    Ok(StringExpr { kind: StringKind::Builtin(builtin, arguments), span })
 }
 
 /// Digits after the point, as in objects that the loader shows (`SPILE_FLOAT_PRETTY` of runtime-c/float_text.h).
