@@ -36,6 +36,7 @@ struct user_walk {
 	unsigned long sp;
 	unsigned long fp;
 	bool returns;			/* pc is a return address */
+	bool enters;			/* it is a function's first instruction */
 	bool narrow;			/* of a 32-bit program */
 	struct spile_user_known *known;
 	bool fleeting;			/* what was found may not be kept */
@@ -429,6 +430,18 @@ static void keep_step(const struct user_walk *walk, const struct spile_unwind_ru
 	};
 }
 
+/* The caller of a function that has not made its frame: frame pointers lead to the caller's caller. */
+static bool leave_entered(struct user_walk *walk)
+{
+	unsigned long cfa = walk->sp + word_of(walk);
+
+	if (walk->narrow ? !take_stored_narrow(walk, cfa) : !take_stored(walk, cfa))
+		return false;
+	walk->sp = cfa;
+	walk->returns = true;
+	return walk->pc;
+}
+
 /* Goes to the caller's frame; false if it cannot be found, or there is none. */
 static bool step(struct user_walk *walk)
 {
@@ -448,6 +461,8 @@ static bool step(struct user_walk *walk)
 			keep_step(walk, rule);
 		return apply(walk, rule);
 	}
+	if (walk->enters && !walk->returns)
+		return leave_entered(walk);
 	if (walk->narrow)
 		return leave_system_call(walk) || leave_signal_narrow(walk) || follow_pointer(walk);
 	return is_restorer(walk) ? leave_signal(walk) : follow_pointer(walk);
@@ -513,10 +528,22 @@ static void walk_frames(struct user_walk *walk)
 		if (!executable || !own || !(likely(known) ? take_step(walk, known) : step(walk)))
 			break;
 		walk->regs = NULL;
+		walk->enters = false;
 	} while (true);
 	if (walk->fleeting)
 		spile_user_known_forget(walk->known);
 	pagefault_enable();
+}
+
+static bool is_entered(struct spile_context *c, const struct pt_regs *regs)
+{
+	const struct spile_probe *probe = c->probe;
+
+	return probe &&
+	       (probe->kind == SPILE_PROBE_UPROBE || probe->kind == SPILE_PROBE_URETPROBE) &&
+	       probe->uprobe.at_entry &&
+	       instruction_pointer((struct pt_regs *)regs) ==
+		       probe->uprobe.address + spile_cpu_of(c)->program_slide;
 }
 
 unsigned int spile_stack_user(struct spile_context *c, const struct spile_user_frame **frames)
@@ -542,6 +569,7 @@ unsigned int spile_stack_user(struct spile_context *c, const struct spile_user_f
 	walk.sp = user_stack_pointer(regs);
 	walk.fp = frame_pointer(regs);
 	walk.narrow = is_narrow(regs);
+	walk.enters = is_entered(c, regs);
 	walk_frames(&walk);
 	return cpu->stack_count;
 }

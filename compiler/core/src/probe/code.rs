@@ -154,7 +154,8 @@ fn in_program(
         .with("uprobe.offset", Value::Unsigned(offset))
         .with("uprobe.address", Value::Unsigned(address.offset))
         .with("uprobe.counted", Value::Unsigned(counted))
-        .with("uprobe.pid", Value::Signed(scope.number())))
+        .with("uprobe.pid", Value::Signed(scope.number()))
+        .with("uprobe.at_entry", (!object.functions_at(address).is_empty()).into()))
 }
 
 static KPROBE: Mechanism =
