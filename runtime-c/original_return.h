@@ -8,9 +8,9 @@
 #include "memory.h"
 
 /*
- * A probed return of a program has the address of a trampoline in place of the return address, which
- * the kernel has saved: the one that was at this place of the stack, or `found`. Owner of the
- * context, in the task that runs the program.
+ * A probed return of a program has the address of a trampoline in place of the return address,
+ * which the kernel has saved: the one that was at this place of the stack, or `found`. Owner of
+ * the context, in the task that runs the program.
  */
 #ifdef CONFIG_UPROBES
 static inline bool spile_has_returns(void)

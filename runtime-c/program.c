@@ -48,8 +48,9 @@ struct program_file {
 static struct program_file *files;
 
 /*
- * Numbers of programs, each plus 1, by their inodes: an event of any process is compared with thousands
- * of programs at once. Entries are only added, with the lock of `files`, and read in any context.
+ * Numbers of programs, each plus 1, by their inodes: an event of any process is compared with
+ * thousands of programs at once. Entries are only added, with the lock of `files`, and read in any
+ * context.
  */
 static u32 *by_inode;
 static unsigned int by_inode_bits;
@@ -506,24 +507,24 @@ static bool in_child(const struct spile_context *c)
 	return c->probe->kind == SPILE_PROBE_SYSCALL && !(long)c->regs[SPILE_SYSCALL_RESULT];
 }
 
-spile_long spile_fn___process_event(struct spile_context *c, spile_long asked, spile_long first_program,
-				    spile_long last_program, spile_long process)
+spile_long spile_fn___process_event(struct spile_context *c, spile_long asked, spile_long first,
+				    spile_long last, spile_long process)
 {
-	bool first = thread_group_leader(current);
+	bool is_first = thread_group_leader(current);
 	bool happened = true;
 
 	switch (asked) {
 	case ASKED_FORKED:
-		happened = first && in_child(c) && !spile_began_before();
+		happened = is_first && in_child(c) && !spile_began_before();
 		break;
 	case ASKED_THREAD:
-		happened = !first && in_child(c) && !spile_thread_began_before();
+		happened = !is_first && in_child(c) && !spile_thread_began_before();
 		break;
 	case ASKED_LAST:
 		happened = !atomic_read(&current->signal->live);
 		break;
 	case ASKED_OTHER_THREAD:
-		happened = !first;
+		happened = !is_first;
 		break;
 	case ASKED_BEGUN:
 		happened = spile_begun_is_new();
@@ -533,7 +534,7 @@ spile_long spile_fn___process_event(struct spile_context *c, spile_long asked, s
 		break;
 	}
 	return happened && spile_follows_current(process) &&
-	       runs_one_of(first_program, last_program);
+	       runs_one_of(first, last);
 }
 
 void spile_programs_exit(void)

@@ -301,7 +301,7 @@ struct spile_uprobe {
 	spile_ulong counted;		/* in the file: a 16-bit count of the tracers; 0: none */
 	/* the process that the probe is for; 0: those of the session (follow.c) */
 	spile_long pid;
-	int at_entry;			/* a function begins there: its return address is at the top */
+	int at_entry;			/* a function begins there */
 };
 
 /* How memory of the process that a handler reads is faulted in (fault_in.c). */

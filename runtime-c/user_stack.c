@@ -430,7 +430,7 @@ static void keep_step(const struct user_walk *walk, const struct spile_unwind_ru
 	};
 }
 
-/* The caller of a function that has not made its frame: frame pointers lead to the caller's caller. */
+/* Of a function that has not made its frame: frame pointers lead to the caller's caller. */
 static bool leave_entered(struct user_walk *walk)
 {
 	unsigned long cfa = walk->sp + word_of(walk);
