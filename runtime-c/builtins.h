@@ -94,6 +94,7 @@ spile_long spile_fn___user_words(struct spile_context *c, spile_long address, sp
 
 /* perf.c: the value of a probe's counter on this CPU */
 spile_long spile_fn___perf_counter(struct spile_context *c, spile_long probe);
+spile_long spile_fn___program_counter(struct spile_context *c, spile_long probe);
 
 /*
  * procfs.c: the text of the file that the handler runs for; those that write return

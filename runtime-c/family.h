@@ -25,6 +25,7 @@ struct perf_event;
 	family(netfilter) \
 	family(watch) \
 	family(user_watch) \
+	family(program_counter) \
 	family(syscall) \
 	family(tracepoint) \
 	family(uprobe) \

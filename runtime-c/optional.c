@@ -49,5 +49,7 @@ SPILE_PART(programs, spile_programs_open, spile_programs_exit, spile_follow_begi
 SPILE_PART(user_files, spile_user_files_init, spile_user_files_exit, spile_user_files_find,
 	   spile_user_files_next_wanted, spile_user_files_unwind, spile_user_files_wanted,
 	   spile_tables_await, spile_tables_added);
+/* Counters of the threads that run a program. */
+SPILE_PART(program_counters, spile_program_counters_begin);
 /* Globals that the loader sets. */
 SPILE_PART(settings, spile_setting_set, spile_setting_in_commands);

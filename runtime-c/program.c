@@ -562,6 +562,9 @@ bool spile_program_is_refused(const struct spile_site *site)
 	case SPILE_PROBE_USER_WATCH:
 		program = site->probe->user_watch.program;
 		break;
+	case SPILE_PROBE_PROGRAM_COUNTER:
+		program = site->probe->program_counter.program;
+		break;
 	default:
 		return false;
 	}

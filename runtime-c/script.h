@@ -191,6 +191,7 @@ enum spile_probe_kind {
 	SPILE_PROBE_PROCFS,
 	SPILE_PROBE_WATCH,		/* data at target + address */
 	SPILE_PROBE_USER_WATCH,		/* data of a program, at address */
+	SPILE_PROBE_PROGRAM_COUNTER,	/* a perf event of each thread that runs a program */
 	SPILE_PROBE_UPROBE,		/* at an instruction of a program */
 	SPILE_PROBE_URETPROBE,
 	/* From here on the context's regs are not a struct pt_regs but words of the kind's own. */
@@ -217,6 +218,7 @@ enum spile_probe_kind {
 #define SPILE_FAMILY_SPILE_PROBE_PROCFS &spile_procfs_family
 #define SPILE_FAMILY_SPILE_PROBE_WATCH &spile_watch_family
 #define SPILE_FAMILY_SPILE_PROBE_USER_WATCH &spile_user_watch_family
+#define SPILE_FAMILY_SPILE_PROBE_PROGRAM_COUNTER &spile_program_counter_family
 #define SPILE_FAMILY_SPILE_PROBE_UPROBE &spile_uprobe_family
 #define SPILE_FAMILY_SPILE_PROBE_URETPROBE &spile_uretprobe_family
 #define SPILE_FAMILY_SPILE_PROBE_TRACEPOINT &spile_tracepoint_family
@@ -225,14 +227,15 @@ enum spile_probe_kind {
 extern const struct spile_family spile_kprobe_family, spile_kretprobe_family, spile_timer_family,
 	spile_jiffies_family, spile_perf_family, spile_procfs_family, spile_watch_family,
 	spile_uprobe_family, spile_uretprobe_family, spile_tracepoint_family,
-	spile_syscall_family, spile_netfilter_family, spile_user_watch_family;
+	spile_syscall_family, spile_netfilter_family, spile_user_watch_family,
+	spile_program_counter_family;
 
 /* Likewise, parts of the runtime (optional.c). */
 #define SPILE_NEEDS(part) \
 	static const void *const spile_needs_##part __attribute__((used)) = spile_part_##part
 extern const void *const spile_part_sites[], *const spile_part_symbols[],
 	*const spile_part_arrays[], *const spile_part_programs[], *const spile_part_user_files[],
-	*const spile_part_settings[];
+	*const spile_part_settings[], *const spile_part_program_counters[];
 
 /* Whether a probe's regs are words of its own kind and no struct pt_regs. */
 #define SPILE_REGS_ARE_WORDS(kind) ((kind) >= SPILE_PROBE_TRACEPOINT)
@@ -291,6 +294,14 @@ struct spile_user_watch {
 	spile_ulong entry;		/* link-time address at which the program begins */
 	spile_ulong entry_offset;	/* in the file, of the same byte */
 	int linked;			/* the probe's address is a link-time one */
+	spile_long pid;			/* as in spile_uprobe */
+};
+
+struct spile_program_counter {
+	unsigned int type;		/* as in spile_perf */
+	spile_ulong config;
+	unsigned int program;		/* index into programs */
+	spile_ulong entry_offset;	/* in the file, of the byte at which the program begins */
 	spile_long pid;			/* as in spile_uprobe */
 };
 
@@ -368,6 +379,7 @@ struct spile_probe {
 		struct spile_netfilter netfilter;
 		struct spile_watch watch;
 		struct spile_user_watch user_watch;
+		struct spile_program_counter program_counter;
 		struct spile_uprobe uprobe;	/* UPROBE, URETPROBE */
 	};
 	/* globals locked for the whole handler: (index << 2) | enum spile_lock_mode, ascending */

@@ -97,6 +97,16 @@ struct spile_site {
 			unsigned int count;		/* of these */
 			bool reported;
 		} user_watch;			/* USER_WATCH */
+		struct {
+			struct uprobe_consumer consumer;	/* where the program begins */
+			struct uprobe *handle;
+			struct inode *inode;
+			struct spile_site *next;	/* of all counters */
+			struct hlist_head *heads;	/* threads: program_counter.c */
+			unsigned int count;		/* of these */
+			bool reported;
+			bool full;			/* no more at hits */
+		} program_counter;			/* PROGRAM_COUNTER */
 		struct nf_hook_ops *hook;	/* NETFILTER */
 		/* PERF, WATCH: by CPU, 0 where there is none (cpu_events.c) */
 		struct perf_event **events;

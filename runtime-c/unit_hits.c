@@ -26,6 +26,7 @@
 #include "uprobe.c"
 #include "uprobe_entry.c"
 #include "uretprobe.c"
+#include "program_counter.c"
 
 #include "gate.c"
 #include "guard.c"

@@ -47,7 +47,7 @@ static int handle_program_hit(struct uprobe_consumer *self, struct pt_regs *regs
 
 	if (!spile_follows_current(probe->uprobe.pid))
 		return spile_uprobe_unwanted(probe);
-	spile_before_stacks();
+	spile_before_run();
 	if (probe->paging) {
 		spile_run_paging(site, 0, slide, (unsigned long *)regs, NULL);
 		return 0;

@@ -97,6 +97,17 @@ static inline void spile_before_stacks(void)
 		spile_call_if_there(spile_tables_await);
 }
 
+/*
+ * program_counter.c: gives the current thread the events that @perf reads, if the script has
+ * counters of programs. In the probed task, which may sleep.
+ */
+void spile_program_counters_begin(void);
+static inline void spile_before_run(void)
+{
+	spile_call_if_there(spile_program_counters_begin);
+	spile_before_stacks();
+}
+
 /* uprobe_entry.c: values saved at a function's entry for its return. In the probed task. */
 struct spile_saved_entry;
 int __must_check spile_uprobe_entry_init(void);

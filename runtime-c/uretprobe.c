@@ -66,7 +66,7 @@ static int handle_program_entry(struct uprobe_consumer *self, struct pt_regs *re
 	/* What is saved for a return that is not seen takes a place from others. */
 	if (is_too_deep())
 		return 0;
-	spile_before_stacks();
+	spile_before_run();
 	saved = spile_uprobe_entry_take(site, kernel_stack_pointer(regs));
 	if (!saved) {
 		atomic_long_inc(&site->uprobe.unsaved);
@@ -100,7 +100,7 @@ static int handle_program_return(struct uprobe_consumer *self, unsigned long fun
 			spile_uprobe_entry_forget(saved);
 		return 0;
 	}
-	spile_before_stacks();
+	spile_before_run();
 	if (!saved) {
 		run_kind(site, 0, slide, (unsigned long *)regs, NULL);
 		return 0;

@@ -55,7 +55,7 @@ struct spile_family {
 };
 const void *const spile_part_sites[1], *const spile_part_symbols[1], *const spile_part_arrays[1],
 	*const spile_part_programs[1], *const spile_part_user_files[1],
-	*const spile_part_settings[1];
+	*const spile_part_settings[1], *const spile_part_program_counters[1];
 const struct spile_family spile_kprobe_family, spile_kretprobe_family, spile_timer_family,
 	spile_jiffies_family, spile_perf_family, spile_procfs_family, spile_watch_family,
 	spile_uprobe_family, spile_uretprobe_family, spile_tracepoint_family,

@@ -44,6 +44,7 @@ pub(super) const BUILTINS: &[Builtin] = &[
     builtin!("__in_compat_task" "__in_compat_task" () -> Long [pure] "1 in a system call of a 32-bit program, in whatever kind of probe"),
     builtin!("__user_words" "__user_words" ("address": Long, "width": Long) -> Long [pure] "numbers of 4 or 8 bytes in user space up to the first 0 or what cannot be read; at most 65536"),
     builtin!("__syscall_number" "__syscall_number" () -> Long [fails pure] "number of the probed system call, or of the one that the current task is in"),
+    builtin!("__program_counter" "__program_counter" ("probe": Long) -> Long [pure internal] "events that this thread has counted for @perf"),
     builtin!("__perf_counter" "__perf_counter" ("probe": Long) -> Long [pure internal] "events that this CPU has counted for @perf"),
     builtin!("__procfs_value" "__procfs_value" () -> String [pure internal] "$value of a procfs probe"),
     builtin!("__procfs_set" "__procfs_set" ("text": String) -> String [internal] "$value = text"),

@@ -6,6 +6,10 @@ use super::{Plan, Storage};
 use crate::program::Runs;
 
 impl Plan {
+    fn counts_programs(&self) -> bool {
+        self.probes.iter().any(|probe| probe.attachment.mechanism.kind == "SPILE_PROBE_PROGRAM_COUNTER")
+    }
+
     /// The names of the parts. A script with C of its own, which may use any of them, needs all.
     pub fn parts(&self) -> Vec<&'static str> {
         let is_armed = |probe: &super::Probe| probe.attachment.mechanism.runs != Runs::Alone;
@@ -16,6 +20,7 @@ impl Plan {
             ("arrays", self.globals.iter().any(is_map)),
             ("programs", self.follows || self.begins || !self.programs.is_empty()),
             ("user_files", self.user_stacks),
+            ("program_counters", self.counts_programs()),
             ("settings", self.settings().next().is_some()),
         ];
         let parts = needed.iter().filter(|(_, is_needed)| *is_needed || !self.embedded.is_empty());

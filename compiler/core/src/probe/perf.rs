@@ -4,9 +4,13 @@
 
 use std::rc::Rc;
 
+use super::code::Scope;
+use super::function::in_each;
 use super::process::event::contexts_in_processes;
+use super::process::objects;
 use super::{Context, Form, NoContext, Point, PointError, ProbeFamily, Resolver, Site};
 use crate::program::{Attachment, Label, Mechanism, Value};
+use spile_debuginfo::Address;
 
 /// PERF_TYPE_SOFTWARE and PERF_COUNT_SW_CPU_CLOCK of include/uapi/linux/perf_event.h.
 pub(super) const TYPE_SOFTWARE: u32 = 1;
@@ -23,6 +27,10 @@ static EVENT: Mechanism = Mechanism::new("SPILE_PROBE_PERF", Label::Word("perf")
 
 /// The same, only counted, for @perf("NAME"). The handler never runs.
 static COUNTER: Mechanism = Mechanism { counts: true, ..Mechanism::new("SPILE_PROBE_PERF", Label::Word("perf")) };
+
+/// The same, of each thread that runs a program.
+static PROGRAM_COUNTER: Mechanism =
+    Mechanism { counts: true, ..Mechanism::new("SPILE_PROBE_PROGRAM_COUNTER", Label::Word("perf")) };
 
 /// How often an event runs the handler.
 #[derive(Clone, Copy)]
@@ -76,6 +84,10 @@ pub(super) static FAMILY: ProbeFamily = ProbeFamily::new(
             doc: "counts the events of each CPU for @perf(\"NAME\") in other probes; its own handler never runs",
         },
         Form {
+            spelling: "perf.type(number).config(number).process(string).counter(string)",
+            doc: "counts the events of each thread that runs that program, for @perf(\"NAME\") in probes of the program; its own handler never runs",
+        },
+        Form {
             spelling: "perf.type(number).config(number).process(string)",
             doc: "the same, where a process runs that program",
         },
@@ -112,6 +124,9 @@ fn resolve(point: &Point, resolver: &mut Resolver) -> Result<Vec<Site>, PointErr
     // All 64 bits of a config have a meaning.
     let config = point.number("config").map_or(0, |(value, _)| value as u64);
     if let Some((name, _)) = point.string("counter") {
+        if point.has("process") {
+            return program_counters(point, event_type as u32, config, &name, resolver);
+        }
         return Ok(vec![site(point, counter(event_type as u32, config, name), Rc::new(NoContext))]);
     }
     let sample = match (in_range("sample", 1, i64::MAX)?, in_range("hz", 1, HIGHEST_FREQUENCY)?) {
@@ -125,6 +140,40 @@ fn resolve(point: &Point, resolver: &mut Resolver) -> Result<Vec<Site>, PointErr
     };
     let of = |context| site(point, event(event_type as u32, config, sample), context);
     Ok(contexts.into_iter().map(of).collect())
+}
+
+/// A counter for each of the programs, which a thread gets where its program begins (runtime-c/program_counter.c).
+fn program_counters(
+    point: &Point,
+    event: u32,
+    config: u64,
+    name: &str,
+    resolver: &mut Resolver,
+) -> Result<Vec<Site>, PointError> {
+    let objects = objects(point, resolver)?;
+    in_each(&objects, |object| {
+        let start = Address { section: None, offset: object.mapped().entry_point() };
+        let Some(offset) = object.file_offset(start).filter(|_| object.mapped().is_program()) else {
+            return Err(PointError::NotProbeable {
+                component: point.span(),
+                name: object.name().into(),
+                why: "it is a library: name the program whose events are to be counted".into(),
+            });
+        };
+        let scope = Scope::of(point);
+        if scope.is_of_session() {
+            resolver.follows();
+        }
+        let members = vec![
+            Value::Number(event),
+            Value::Unsigned(config),
+            Value::Number(resolver.program(object).0),
+            Value::Unsigned(offset),
+            Value::Signed(scope.number()),
+        ];
+        let attachment = Attachment::new(&PROGRAM_COUNTER).of(name).with("program_counter", Value::List(members));
+        Ok(vec![site(point, attachment, Rc::new(NoContext))])
+    })
 }
 
 fn site(point: &Point, attachment: Attachment, context: Rc<dyn Context>) -> Site {

@@ -117,7 +117,7 @@ fn resolve_in(point: &Point, object: &Rc<Object>, resolver: &mut Resolver) -> Re
 }
 
 /// The programs that the point's first component names, or their libraries that `.library` names.
-fn objects(point: &Point, resolver: &Resolver) -> Result<Vec<Rc<Object>>, PointError> {
+pub(in crate::probe) fn objects(point: &Point, resolver: &Resolver) -> Result<Vec<Rc<Object>>, PointError> {
     let component = point.span();
     let failed = |error| PointError::Target { component, error: Rc::new(error) };
     let paths = paths(point, resolver)?;
