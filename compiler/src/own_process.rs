@@ -12,7 +12,7 @@ use crate::cli::options::Options;
 /// The session's own process: the command of `-c`, or the process of `-x`. None without either.
 pub fn own_process(options: &Options, programs: &Programs) -> Option<OwnProcess> {
     let session = &options.run.session;
-    if let Some(pid) = session.pid {
+    if let Some(pid) = session.pid.filter(|pid| *pid != 0) {
         let pid = pid.into();
         return Some(OwnProcess { program: programs.of_process(pid).map_err(Rc::new), pid: Some(pid) });
     }

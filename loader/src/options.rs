@@ -6,7 +6,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::builder::{PossibleValuesParser, RangedI64ValueParser, TypedValueParser};
-use clap::{Args, Parser};
+use clap::{Args, CommandFactory, Parser};
 
 use spile_abi::device::{ENFORCE, OBSERVE};
 
@@ -54,9 +54,9 @@ pub enum Task {
 /// `-S SIZE[,N]`
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rotation {
-    /// Size of one file in bytes; the line that reaches it is completed.
+    /// Size of one file in bytes, 0 on the command line for any; the line that reaches it is completed.
     pub bytes: u64,
-    /// Number of files to preserve, the newest; `None`: all.
+    /// Number of files to preserve, the newest; `None` (0 on the command line): all.
     pub files: Option<usize>,
 }
 
@@ -147,7 +147,7 @@ pub struct SessionOptions {
     pub record: Option<PathBuf>,
 
     /// With -o: start a new file (FILE.0, FILE.1, ...) after SIZE MB, and keep the last N. SIGUSR2 starts a new file at once
-    #[arg(short = 'S', value_name = "SIZE[,N]", value_parser = parse_rotation, requires = "output")]
+    #[arg(short = 'S', value_name = "SIZE[,N]", value_parser = parse_rotation)]
     pub rotation: Option<Rotation>,
 
     /// Write the output of each CPU to a separate file, FILE_cpuN (without -o: stpd_cpuN)
@@ -155,11 +155,12 @@ pub struct SessionOptions {
     pub bulk: bool,
 
     /// Run CMD when all probes are armed, with its process as target(), and end with it
-    #[arg(short = 'c', value_name = "CMD", conflicts_with = "pid")]
+    #[arg(short = 'c', value_name = "CMD", value_parser = clap::builder::NonEmptyStringValueParser::new(), conflicts_with = "pid")]
     pub command: Option<String>,
 
     /// Make process PID the target(), and end with it
-    #[arg(short = 'x', value_name = "PID", value_parser = clap::value_parser!(i32).range(1..))]
+    // A number that no process can have is told when the session starts; 0 is none.
+    #[arg(short = 'x', value_name = "PID", value_parser = parse_pid, allow_negative_numbers = true)]
     pub pid: Option<i32>,
 
     /// End after SECONDS (0.001 or more)
@@ -249,7 +250,7 @@ struct Arguments {
     append: bool,
 
     /// Load, start and detach: the session continues, spilerun -A NAME reads its output. SIGQUIT detaches later
-    #[arg(short = 'L', conflicts_with_all = ["timeout", "daemon", "command", "pid", "output", "record", "bulk"])]
+    #[arg(short = 'L', conflicts_with_all = ["timeout", "daemon", "record"])]
     detach: bool,
 
     /// Attach to the detached session of module NAME
@@ -358,12 +359,17 @@ fn parse_rotation(text: &str) -> Result<Rotation, String> {
         None => (text, None),
     };
     let megabytes: u64 = size.parse().map_err(|_| "SIZE is a number of MB".to_string())?;
-    let files =
-        files.map(|files| files.parse::<usize>().ok().filter(|files| *files > 0).ok_or("N is a number of files"));
+    let files = files.map(|files| files.parse::<usize>().map_err(|_| "N is a number of files"));
     match megabytes {
-        1..=1_048_576 => Ok(Rotation { bytes: megabytes << 20, files: files.transpose()? }),
-        _ => Err("SIZE is from 1 to 1048576 MB".to_string()),
+        0..=1_048_576 => Ok(Rotation { bytes: megabytes << 20, files: files.transpose()?.filter(|files| *files > 0) }),
+        _ => Err("SIZE is at most 1048576 MB".to_string()),
     }
+}
+
+/// A number of any size.
+fn parse_pid(text: &str) -> Result<i32, String> {
+    let number: i128 = text.parse().map_err(|_| "not a number".to_string())?;
+    Ok(number.clamp(i32::MIN.into(), i32::MAX.into()) as i32)
 }
 
 /// `N:URI`
@@ -497,10 +503,10 @@ impl Options {
             record: session.record.is_some(),
             keeps_stdout: session.record.as_deref().is_some_and(|file| file.as_os_str() == "-"),
             output: session.output.or(session.record.filter(|file| file.as_os_str() != "-")),
-            rotation: session.rotation,
+            rotation: session.rotation.filter(|rotation| rotation.bytes > 0),
             bulk: session.bulk,
             command: session.command,
-            pid: session.pid,
+            pid: session.pid.filter(|pid| *pid != 0),
             timeout: session.timeout,
             ring_bytes: session.megabytes.map(|megabytes| megabytes << 20),
             stats: session.stats,
@@ -517,6 +523,10 @@ impl Options {
             return Ok(Options::for_task(task));
         }
         let arguments = Arguments::try_parse_from(arguments)?;
+        if arguments.session.rotation.is_some() && arguments.session.output.is_none() {
+            let reason = "-S: name the file with -o";
+            return Err(Arguments::command().error(clap::error::ErrorKind::MissingRequiredArgument, reason));
+        }
         let task = match (arguments.remove, arguments.attach, arguments.module) {
             (Some(name), ..) => Task::Remove(name),
             (None, Some(name), _) => Task::Attach(name),
@@ -564,7 +574,6 @@ impl Options {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use clap::CommandFactory;
 
     fn parse(line: &str) -> Result<Options, clap::Error> {
         Options::parse(line.split_whitespace().map(OsString::from))
@@ -589,14 +598,12 @@ mod tests {
             "spilerun a.ko -T 0",
             "spilerun a.ko -T nan",
             "spilerun a.ko -T inf",
-            "spilerun a.ko -x 0",
-            "spilerun a.ko -x -4",
+            "spilerun a.ko -x a",
             "spilerun -A x a.ko",
             "spilerun -A x -L",
             "spilerun -A x -c true",
             "spilerun a.ko -S 1",
-            "spilerun a.ko -o x -S 0",
-            "spilerun a.ko -o x -S 1,0",
+            "spilerun a.ko -o x -S 1,x",
             "spilerun a.ko -D",
             "spilerun -d x -A y",
             "spilerun a.ko -L -T 1",
@@ -604,6 +611,7 @@ mod tests {
         ] {
             assert!(parse(line).is_err(), "{line}");
         }
+        assert!(Options::parse(["spilerun", "a.ko", "-c", ""].map(OsString::from)).is_err());
         assert_eq!(parse("spilerun -d x").unwrap().task, Task::Remove("x".into()));
     }
 
@@ -615,6 +623,12 @@ mod tests {
         assert_eq!((options.ring_bytes, options.daemon, options.rename), (Some(2 << 20), true, true));
         assert_eq!(parse("spilerun -A x").unwrap().task, Task::Attach("x".into()));
         assert!(parse("spilerun -L a.ko").unwrap().detach);
+        for left in ["-x 7", "-c true", "-b 5", "-o log", "-x 0", "-x -4"] {
+            assert!(parse(&format!("spilerun -L a.ko {left}")).unwrap().detach, "{left}");
+        }
+        assert_eq!(parse("spilerun a.ko -o x -S 0").unwrap().rotation, None);
+        let all = Some(Rotation { bytes: 1 << 20, files: None });
+        assert_eq!(parse("spilerun a.ko -o x -S 1,0").unwrap().rotation, all);
         for wrong in [
             "spilerun -b 0 a.ko",
             "spilerun -b x a.ko",

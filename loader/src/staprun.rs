@@ -59,6 +59,11 @@ fn takes(letter: u8) -> Option<OptionArgument> {
     })
 }
 
+/// The value of -T: 1 and more.
+fn is_timeout(text: &str) -> bool {
+    text.parse::<u32>().is_ok_and(|milliseconds| milliseconds > 0)
+}
+
 /// What staprun's options mean for spilerun.
 #[derive(Default)]
 struct Options {
@@ -91,6 +96,13 @@ impl Options {
                 b'd' => self.remove = true,
                 // Options without effect: kernels have uprobes; output is not polled; stap passes no descriptors here;
                 // input is passed to the module in any case.
+                b'T' if !value.as_deref().and_then(OsStr::to_str).is_some_and(is_timeout) => {
+                    let given = value.unwrap_or_default();
+                    let given = given.to_string_lossy().escape_default().to_string();
+                    return Err(Request::Invalid(format!(
+                        "invalid reader timeout '{given}': a number of milliseconds"
+                    )));
+                }
                 b'u' | b'T' | b'F' | b'i' => {}
                 b't' => self.translated.extend(["-x".into(), value.unwrap_or_default()]),
                 _ => {
@@ -207,7 +219,8 @@ mod tests {
     fn mistakes_and_the_version_are_reported() {
         assert_eq!(request("staprun -V"), Request::Version);
         assert!(version().starts_with("Systemtap module loader/runner (version 5.6/"));
-        for line in ["staprun -b", "staprun -z m", "staprun -A", "staprun -d -A x"] {
+        for line in ["staprun -b", "staprun -z m", "staprun -A", "staprun -d -A x", "staprun -T 0 m", "staprun -T x m"]
+        {
             assert!(matches!(request(line), Request::Invalid(_)), "{line}");
         }
         assert!(

@@ -41,7 +41,7 @@ echo "built $status $(cat out) $(ls drive.ko)"
 rm -rf "$(sed -n 's/^Keeping temporary directory "\(.*\)"/\1/p' err)"
 echo "unnamed $(stap --vp 00001 -r "$RELEASE" -p4 -e 'probe begin { exit() }')"
 echo 'probe begin { println(@1) exit() }' | stap -p2 - word >/dev/null && echo "stdin $?"
-stap -i --ldd --sysenv=PATH=/bin --check-version --semantic-keep-going --prologue-searching=always -P --save-uprobes --target-namespaces=1 \
+stap -i --ldd --sysroot=/ --sysenv=PATH=/bin --check-version --semantic-keep-going --prologue-searching=always -P --save-uprobes --target-namespaces=1 \
 	-p2 -e 'probe begin { exit() }' >/dev/null 2>err && echo "noted $? $(grep -c '^NOTE: -' err)"
 stap -B -s -B KBUILD_VERBOSE=0 -r "$RELEASE" -p4 -m made -e 'probe begin { exit() }' >/dev/null && echo "make $?"
 echo 'probe kernel.function("vfs_read") { exit() }' >share/systemtap/examples/io/reads.stp

@@ -21,7 +21,7 @@ gives '\[E0131\]' -e 'probe kernel.function("vfs_read").return { x = 1 println(@
 gives '\[E0205\]' -e 'probe kernel.function("zzz_no_such_*") { exit() }'
 gives '\[E0206\]' -e 'probe kernel.function("file_inode").return { exit() }'
 gives '\[E0402\]' --unprivileged -e 'probe kernel.function("vfs_read") { exit() }'
-gives '\[E0503\]' -G nope=1 -e 'probe begin { exit() }'
+gives '\[W0109\]' -G nope=1 -e 'probe begin { exit() }'
 gives '\[E0106\]' -g -e 'probe kernel.function("vfs_read") { $file->f_path->dentry->d_iname = 1 }'
 gives '\[E0190\]' -e 'probe kernel.function("vfs_read@fs/read_write.c:x") { exit() }'
 # A kernel without kprobes: a program of two functions in the place of one.

@@ -49,7 +49,7 @@ pub fn arguments() -> impl Iterator<Item = Arg> {
             _ => arg.long(*name),
         };
         match (takes_value, *name) {
-            (true, "sysenv") => arg.num_args(1).value_parser(variable),
+            (true, "sysenv") => arg.num_args(1).value_parser(variable).action(ArgAction::Append),
             (true, _) => arg.num_args(1).value_parser(clap::value_parser!(u32).range(1..)),
             (false, _) => arg.action(ArgAction::SetTrue),
         }
@@ -62,6 +62,14 @@ fn variable(text: &str) -> Result<String, String> {
         Some((name, _)) if !name.is_empty() => Ok(text.to_string()),
         _ => Err("expected NAME=VALUE".into()),
     }
+}
+
+/// Why these words are refused: `--sysenv` names variables of the system below `--sysroot`.
+pub fn mistake(matches: &ArgMatches) -> Option<String> {
+    let place = |name: &str| matches.indices_of(name).and_then(Iterator::last);
+    let variables = matches.indices_of("sysenv").and_then(|mut places| places.next())?;
+    let root = place("sysroot").filter(|root| *root < variables);
+    root.is_none().then(|| "--sysenv must follow --sysroot".to_string())
 }
 
 /// A note, with the option's name, for each given option that would have had an effect.

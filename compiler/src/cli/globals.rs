@@ -4,19 +4,25 @@
 
 use spile_source::diagnostic::{Code, Diagnostic, suggest};
 use spile_source::{Origin, SourceMap, Span};
-use spile_syntax::ast::{Global, Item, Literal, Script};
+use spile_syntax::ast::{AssignOp, Expr, ExprKind, FunctionBody, Global, Item, Literal, Script, StmtKind};
+use spile_syntax::visit;
 
-/// Sets the globals; returns a diagnostic for each that does not exist or is an array.
+const CODE: Code = Code("W0109");
+
+/// Sets the globals; returns a warning for each that does not exist or is no scalar: its value is not used, as in SystemTap.
 ///
 /// A value that can be parsed as a number is one, unless the script's own initial value is a string.
 pub fn assign(sources: &mut SourceMap, scripts: &mut [Script], values: &[(String, String)]) -> Vec<Diagnostic> {
     let mut problems = Vec::new();
     for (name, value) in values {
+        let table = table_use(scripts, name);
         let file = sources.add(format!("<-G {name}>"), value.clone().into_bytes(), Origin::User);
         let span = Span::new(file, 0, value.len());
         match find(scripts, name) {
             None => problems.push(unknown(scripts, name)),
-            Some(global) if global.size.is_some() || global.wrap => problems.push(array(global)),
+            Some(global) if global.size.is_some() || global.wrap || table.is_some() => {
+                problems.push(unused(global, table));
+            }
             Some(global) => {
                 let string = matches!(global.initial, Some((Literal::String(_), _)));
                 let literal = number(value)
@@ -39,6 +45,44 @@ fn find<'a>(scripts: &'a mut [Script], name: &str) -> Option<&'a mut Global> {
     globals.find(|global| global.name.text == name)
 }
 
+/// Where a script first uses the name for an array or an aggregate.
+fn table_use(scripts: &[Script], name: &str) -> Option<Span> {
+    let mut found = None;
+    let is_it = |expr: &Expr| matches!(&expr.kind, ExprKind::Ident(ident) if ident == name);
+    let mut look = |expr: &Expr| {
+        let table = match &expr.kind {
+            ExprKind::Index(base, _) | ExprKind::In(_, base) => Some(base),
+            ExprKind::Assign(AssignOp::Aggregate, base, _) => Some(base),
+            ExprKind::Extract { aggregate, .. } | ExprKind::Histogram { aggregate, .. } => Some(aggregate),
+            _ => None,
+        };
+        found = found.or(table.filter(|table| is_it(table)).map(|table| table.span));
+    };
+    let mut loops = None;
+    for item in scripts.iter().flat_map(|script| &script.items) {
+        let blocks = match item {
+            Item::Probe(probe) => vec![&probe.body],
+            Item::Alias(alias) => alias.prologue.iter().chain(&alias.epilogue).collect(),
+            Item::Function(function) => match &function.body {
+                FunctionBody::Script(block) => vec![block],
+                FunctionBody::EmbeddedC(_) => Vec::new(),
+            },
+            Item::Global(_) | Item::EmbeddedC(_) => Vec::new(),
+        };
+        for block in blocks {
+            visit::expressions(block, &mut look);
+            visit::statements(block, &mut |statement| {
+                if let StmtKind::Foreach(foreach) = &statement.kind
+                    && is_it(&foreach.array)
+                {
+                    loops = loops.or(Some(foreach.array.span));
+                }
+            });
+        }
+    }
+    found.or(loops)
+}
+
 /// Decimal, hexadecimal or octal, as in a script.
 fn number(text: &str) -> Option<i64> {
     let (negative, digits) = text.strip_prefix('-').map_or((false, text), |digits| (true, digits));
@@ -59,22 +103,27 @@ fn unknown(scripts: &[Script], name: &str) -> Diagnostic {
             _ => None,
         })
         .collect();
-    let diagnostic = Diagnostic::error(Code("E0503"), format!("-G {name}: there is no global of this name"));
+    let diagnostic = Diagnostic::warning(CODE, format!("-G {name}: there is no global of this name"));
     match suggest::hint(name, &names, 20) {
         Some(hint) => diagnostic.note(hint),
         None => diagnostic.note("the script has no globals"),
     }
 }
 
-fn array(global: &Global) -> Diagnostic {
-    let name = &global.name;
-    Diagnostic::error(Code("E0503"), format!("-G {}: an array has no initial value", name.text))
-        .at(name.span, "declared as an array here")
+fn unused(global: &Global, table: Option<Span>) -> Diagnostic {
+    let name = &global.name.text;
+    let message = format!("-G {name}: an array or an aggregate has no initial value");
+    let diagnostic = Diagnostic::warning(CODE, message).at(global.name.span, "declared here");
+    match table {
+        Some(span) => diagnostic.also(span, "used as one here"),
+        None => diagnostic,
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use spile_source::diagnostic::Severity;
     use spile_syntax::{self as syntax, Environment, Macros};
 
     fn assigned(script: &str, name: &str, value: &str) -> (Option<Literal>, Vec<Diagnostic>) {
@@ -103,6 +152,18 @@ mod tests {
     #[test]
     fn what_has_no_value() {
         assert_eq!(assigned("global abc", "abd", "1").1[0].notes, ["did you mean abc?"]);
-        assert_eq!(assigned("global a[3]", "a", "1").1[0].code, Code("E0503"));
+        for script in [
+            "global a[3]",
+            "global a% probe begin { a[1] = 2 }",
+            "global a probe begin { a[1] = 2 }",
+            "global a probe end { if ([1, 2] in a) exit() }",
+            "global a probe end { foreach (k in a) println(k) }",
+            "global a function f() { a <<< 1 }",
+            "global a probe x = begin { println(@count(a)) }",
+        ] {
+            let (initial, problems) = assigned(script, "a", "1");
+            assert_eq!((initial, problems.len()), (None, 1), "{script}");
+            assert_eq!((problems[0].code, problems[0].severity), (CODE, Severity::Warning), "{script}");
+        }
     }
 }

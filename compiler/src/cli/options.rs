@@ -22,7 +22,7 @@ pub use build::BuildOptions;
 pub use kernel::KernelOptions;
 pub use message::{Form, MessageOptions};
 pub use run::RunOptions;
-pub use script::{Script, ScriptOptions};
+pub use script::{INPUT, Script, ScriptOptions};
 pub use value::{LONGEST_NAME, module_name};
 
 use spile_core::elaborate::Privilege;
@@ -94,6 +94,9 @@ impl Options {
         if let Some(reason) = refused::reason(&matches) {
             return Err(command.error(clap::error::ErrorKind::ArgumentConflict, reason));
         }
+        if let Some(mistake) = accepted::mistake(&matches) {
+            return Err(command.error(clap::error::ErrorKind::ArgumentConflict, mistake));
+        }
         let mut options = Options::from_arg_matches(&matches)?;
         options.as_stap = as_stap;
         options.notes = accepted::notes(&matches);
@@ -124,17 +127,19 @@ impl Options {
         if self.script.guru && privilege != Privilege::Dev {
             return Some(format!("-g with --privilege={}: guru mode is for stapdev only", privilege.name()));
         }
-        if let Some(option) = self.run.not_detached() {
-            return Some(format!("-F with {option}: nobody waits for a session that is left running"));
+        if self.build.last_pass.is_none_or(|pass| pass == 5)
+            && let Some(reason) = self.run.refused_by_loader()
+        {
+            return Some(reason);
+        }
+        if self.script.text.len() > 1 {
+            return Some("-e: only one script can be given; -E adds the text of another one".into());
         }
         let questions = self.ask.questions();
         match questions.as_slice() {
             [first, second, ..] => Some(format!("{first} and {second}: one question at a time")),
-            [question] if self.build.last_pass.is_some() => {
+            [question] if self.build.last_pass.is_some_and(|pass| pass < 5) => {
                 Some(format!("-p with {question}: nothing is compiled for it"))
-            }
-            [question] if !self.script.words.is_empty() => {
-                Some(format!("{question} is about probe points and the library, and takes no script"))
             }
             _ => None,
         }

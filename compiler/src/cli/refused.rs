@@ -26,7 +26,6 @@ const REFUSED: &[(&str, OptionArgument, &str)] = &[
     ("use-server", OptionArgument::Maybe, SERVER),
     ("use-server-on-error", OptionArgument::Maybe, SERVER),
     ("use-http-server", OptionArgument::Value, SERVER),
-    ("list-servers", OptionArgument::Maybe, SERVER),
     ("trust-servers", OptionArgument::Maybe, SERVER),
     ("client-options", OptionArgument::Nothing, SERVER),
     ("build-as", OptionArgument::Maybe, "compile as that user with -p4 -m NAME, and run spilerun NAME.ko as root"),

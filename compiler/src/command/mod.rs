@@ -24,6 +24,7 @@ use std::path::{Path, PathBuf};
 
 use spile_abi::escape;
 use spile_core::plan::Limits;
+use spile_debuginfo::target::Kernel;
 
 use crate::cli::options::{LONGEST_NAME, Options, OutputFormat, Script, module_name};
 use crate::cli::places::CacheMistake;
@@ -45,6 +46,7 @@ enum StandaloneCommand {
     FromBpftrace(String),
     LanguageServer,
     ProbeTypes,
+    Servers,
     Cache(cli::cache::Action),
     /// `--guest FILE.ko`, and its GLOBAL=VALUE.
     Rehearse(PathBuf, Vec<String>),
@@ -67,6 +69,8 @@ impl StandaloneCommand {
             Some(StandaloneCommand::LanguageServer)
         } else if options.ask.dump_probe_types {
             Some(StandaloneCommand::ProbeTypes)
+        } else if options.ask.list_servers.is_some() {
+            Some(StandaloneCommand::Servers)
         } else if let Some(action) = cache() {
             Some(StandaloneCommand::Cache(action))
         } else {
@@ -83,9 +87,13 @@ impl StandaloneCommand {
             StandaloneCommand::FromBpftrace(program) => bpftrace::translate(session, &program),
             StandaloneCommand::LanguageServer => language_server::serve(session),
             StandaloneCommand::ProbeTypes => list::probe_types(),
+            StandaloneCommand::Servers => {
+                session.reporter.notice("NOTE: there are no compile servers: spile compiles on this host");
+                Ok(Outcome::Done(std::process::ExitCode::SUCCESS))
+            }
             StandaloneCommand::Cache(action) => cache::perform(session, action),
             StandaloneCommand::Rehearse(module, settings) => {
-                check_files(session)?;
+                warn_of_missing_files(session, None);
                 guest::test_module(session, &module, settings)
             }
         }
@@ -151,13 +159,15 @@ impl Job {
         let name = name.map_err(|message| reporter.usage(&message))?;
         let last_pass = target::last_pass(options, reporter)?;
         let target = Target::choose(options, reporter)?;
+        warn_of_missing_files(session, target.kernel.as_ref());
         let taken = name
             .as_ref()
             .filter(|name| last_pass > 3 && target.kernel.as_ref().is_some_and(|kernel| kernel.has_module(name)));
         if let Some(name) = taken {
             reporter.notice(&format!("WARNING: -m {name}: kernel {} has a module or a part of this name, and cannot load another one beside it", target.release));
         }
-        let given = options.script.source().filter(|_| !matches!(command, Command::List(_)));
+        let asks = matches!(command, Command::List(_) | Command::ProbeAliases | Command::Functions);
+        let given = options.script.source().filter(|_| !asks);
         let (script, arguments) = match given {
             Some(given) => given,
             None if command.takes_script() => return Err(no_script(reporter)),
@@ -198,6 +208,11 @@ pub fn perform(session: &mut Session, words: &[OsString]) -> Result<Outcome, Fai
         session.reporter.notice(&format!("NOTE: {note}"));
     }
     find_example(session)?;
+    if session.options.ask.dumps_library() || session.options.ask.dump_probe_types {
+        for number in 1..=session.options.script.words.len() {
+            session.reporter.notice(&format!("WARNING: unused command line option ${number}/@{number}"));
+        }
+    }
     if let Some(simple) = StandaloneCommand::of(&session.options) {
         return simple.perform(session);
     }
@@ -261,21 +276,17 @@ fn limit_resources(session: &Session) -> Result<(), Failed> {
     Ok(())
 }
 
-/// Checks the files of `-d`.
-fn check_files(session: &Session) -> Result<(), Failed> {
-    for file in session.options.kernel.files() {
-        let why = match std::fs::metadata(&file) {
-            Ok(found) if found.is_file() => continue,
-            Ok(found) if found.is_dir() => {
-                "a directory; -d takes the file of a module, and may be repeated".to_string()
-            }
-            Ok(_) => "not a regular file".to_string(),
-            Err(error) if error.kind() == ErrorKind::NotFound => "there is no such file".to_string(),
-            Err(error) => error.to_string(),
+/// Says which of `-d` are left out.
+fn warn_of_missing_files(session: &Session, kernel: Option<&Kernel>) {
+    for (path, why) in session.options.kernel.no_files() {
+        let is_known = |name: &str| name == "kernel" || kernel.is_none_or(|kernel| kernel.has_module(name));
+        let why = match why {
+            None if path.to_str().is_some_and(is_known) => continue,
+            why => why.unwrap_or_else(|| "there is no such file, and no such module".into()),
         };
-        return Err(session.reporter.usage(&format!("-d {}: {why}", file.display())));
+        let path = path.display();
+        session.reporter.notice(&format!("WARNING: missing unwind/symbol data for module '{path}': {why}"));
     }
-    Ok(())
 }
 
 /// Checks the other files and directories of options that would be found out late, or be waited for.
@@ -322,7 +333,6 @@ fn check_cache(session: &Session) -> Result<(), Failed> {
 
 /// Checks the directories from the environment, and the files of options, before any pass.
 fn check_places(session: &Session) -> Result<(), Failed> {
-    check_files(session)?;
     check_other_files(session)?;
     check_cache(session)?;
     let temporary = places::temporary(&session.options).map_err(|error| session.reporter.error(error))?;

@@ -11,11 +11,11 @@ use clap::Args;
 #[command(next_help_heading = "Queries (nothing is compiled)")]
 pub struct AskOptions {
     /// List the probe points that match PROBE; may be repeated
-    #[arg(short = 'l', value_name = "PROBE", conflicts_with_all = ["text", "more", "variables", "last_pass"])]
+    #[arg(short = 'l', value_name = "PROBE", conflicts_with_all = ["text", "more", "variables"])]
     pub list: Vec<String>,
 
     /// List the probe points that match PROBE, with their variables; may be repeated
-    #[arg(short = 'L', value_name = "PROBE", conflicts_with_all = ["text", "more", "last_pass"])]
+    #[arg(short = 'L', value_name = "PROBE", conflicts_with_all = ["text", "more"])]
     pub variables: Vec<String>,
 
     /// List the source lines of functions that match PROBE; marks lines that can be probed, and shows the variables there
@@ -54,6 +54,10 @@ pub struct AskOptions {
     /// List the probe aliases of the library
     #[arg(long)]
     pub dump_probe_aliases: bool,
+
+    /// List the compile servers: there are none
+    #[arg(long, value_name = "WHICH", num_args = 0..=1, require_equals = true, default_missing_value = "", hide = true)]
+    pub list_servers: Option<String>,
 
     /// List the functions that scripts may call
     #[arg(long)]

@@ -26,7 +26,7 @@ pub struct KernelOptions {
     #[arg(long, value_name = "FILE", conflicts_with_all = ["release", "check"])]
     pub index: Option<PathBuf>,
 
-    /// File of an out-of-tree module, which module("NAME") then finds
+    /// File of an out-of-tree module, which module("NAME") then finds; what is missing is left out, with a warning
     #[arg(short = 'd', value_name = "FILE")]
     pub objects: Vec<PathBuf>,
 
@@ -45,12 +45,27 @@ pub struct KernelOptions {
 }
 
 impl KernelOptions {
-    /// The files of `-d`. A name without a file is a module of the kernel, or it, whose symbols are always known; unless it
-    /// ends as the file of a module does: then that is missing.
+    /// The files of `-d` that are there.
     pub fn files(&self) -> Vec<PathBuf> {
+        self.objects.iter().filter(|path| path.is_file()).cloned().collect()
+    }
+
+    /// The others, each with the reason why it is left out; `None`: it may be the name of a module of the kernel, or of it,
+    /// whose symbols are always known. What ends as the file of a module does is no name.
+    pub fn no_files(&self) -> Vec<(&Path, Option<String>)> {
         const ENDS: [&str; 4] = [".ko", ".ko.xz", ".ko.zst", ".ko.gz"];
         let is_file = |path: &Path| path.to_str().is_some_and(|text| ENDS.iter().any(|end| text.ends_with(end)));
-        let named = |path: &&PathBuf| path.components().count() == 1 && !path.exists() && !is_file(path);
-        self.objects.iter().filter(|path| !named(path)).cloned().collect()
+        let is_name = |path: &Path| path.components().count() == 1 && !path.exists() && !is_file(path);
+        let others = self.objects.iter().filter(|path| !path.is_file());
+        let reason = |path: &PathBuf| match std::fs::metadata(path) {
+            _ if is_name(path) => None,
+            Ok(found) if found.is_dir() => {
+                Some("a directory; -d takes the file of a module, and may be repeated".into())
+            }
+            Ok(_) => Some("not a regular file".into()),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Some("there is no such file".into()),
+            Err(error) => Some(error.to_string()),
+        };
+        others.map(|path| (path.as_path(), reason(path))).collect()
     }
 }

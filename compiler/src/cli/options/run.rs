@@ -44,25 +44,26 @@ pub struct RunOptions {
     pub remote: Vec<String>,
 
     /// With --remote: print the host's number before each line
-    #[arg(long, requires = "remote")]
+    #[arg(long)]
     pub remote_prefix: bool,
 }
 
 impl RunOptions {
-    /// An option that a session which is left running (`-F`) cannot have.
-    pub(super) fn not_detached(&self) -> Option<&'static str> {
+    /// Why the loader would refuse these options. A script that is only compiled (`-p1` to `-p4`) may have them.
+    pub(crate) fn refused_by_loader(&self) -> Option<String> {
         let session = &self.session;
         // With -o a process stays in the background.
-        let left = self.detach && session.output.is_none();
-        [
-            (self.detach && session.command.is_some(), "-c"),
-            (left && session.pid.is_some(), "-x"),
+        let (left, behind) = (self.detach && session.output.is_none(), self.detach && session.output.is_some());
+        let unattended = [
+            (behind && session.command.is_some(), "-c and -o"),
             (left && session.timeout.is_some(), "-T"),
-            (left && session.bulk, "-b"),
             (self.detach && session.record.is_some(), "--record"),
-        ]
-        .into_iter()
-        .find_map(|(given, option)| given.then_some(option))
+        ];
+        if let Some((_, option)) = unattended.into_iter().find(|(given, _)| *given) {
+            return Some(format!("-F with {option}: nobody waits for a session that is left running"));
+        }
+        let rotates = session.rotation.is_some() && session.output.is_none();
+        rotates.then(|| "-S: name the file with -o".into())
     }
 }
 
@@ -98,6 +99,7 @@ impl Options {
     /// The options that both programs have. `-t`, and a script that only counts, print statistics too.
     fn session(&self) -> SessionOptions {
         let mut session = self.run.session.clone();
+        session.pid = session.pid.filter(|pid| *pid != 0);
         let counts_only = self.script.limits().is_ok_and(|(limits, _)| limits.counts_only);
         if self.run.timing || counts_only {
             session.stats = session.stats.or(Some(account::Form::Table));

@@ -19,7 +19,8 @@ pub struct ScriptOptions {
     #[arg(value_name = "FILE", allow_negative_numbers = true)]
     pub words: Vec<OsString>,
 
-    /// Text of the script; may be repeated, each text is a line
+    /// Text of the script
+    // Of several words each is kept, so that a second one is told.
     #[arg(short = 'e', value_name = "SCRIPT", allow_hyphen_values = true)]
     pub text: Vec<String>,
 
@@ -85,7 +86,7 @@ impl ScriptOptions {
     pub fn source(&self) -> Option<(Script, Vec<String>)> {
         let mut words = self.words.iter();
         let script = match self.text.is_empty() {
-            false => Script::Text(self.text.join("\n")),
+            false => Script::Text(self.text.concat()),
             true => match words.next()? {
                 word if word == "-" => Script::Stdin,
                 word => Script::File(PathBuf::from(word)),
@@ -105,6 +106,19 @@ impl ScriptOptions {
         }
         let others = limits::read(&self.defines, &mut limits)?;
         Ok((limits, others))
+    }
+}
+
+/// The name of a script that is no file.
+pub const INPUT: &str = "<input>";
+
+impl Script {
+    /// Its name in messages.
+    pub fn name(&self) -> String {
+        match self {
+            Script::File(path) => path.display().to_string(),
+            Script::Stdin | Script::Text(_) => INPUT.into(),
+        }
     }
 }
 

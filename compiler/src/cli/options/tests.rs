@@ -71,10 +71,12 @@ fn short_options_stand_together() {
 }
 
 #[test]
-fn texts_add_up() {
-    let (script, arguments) = parse(&["-e", "probe begin {}", "-e", "probe end {}", "word"]).script.source().unwrap();
-    assert!(matches!(script, Script::Text(text) if text == "probe begin {}\nprobe end {}"));
+fn one_script() {
+    let (script, arguments) = parse(&["-e", "probe begin {}", "word"]).script.source().unwrap();
+    assert!(matches!(script, Script::Text(text) if text == "probe begin {}"));
     assert_eq!(arguments, ["word"]);
+    assert!(refusal(&["-e", "probe begin {}", "-e", "probe end {}"]).contains("-E adds"));
+    assert_eq!(parse(&["-e", "probe begin {}", "-E", "probe end {}"]).script.more, ["probe end {}"]);
 }
 
 #[test]
@@ -140,7 +142,7 @@ fn what_is_refused() {
 fn what_is_accepted_with_a_note() {
     for (words, note) in [
         (&["--ldd", "x"][..], "--ldd: "),
-        (&["--sysenv=PATH=/bin", "x"], "full path"),
+        (&["--sysroot=/", "--sysenv=PATH=/bin", "x"], "full path"),
         (&["--check-version", "x"], "--compatible="),
         (&["-P", "x"], ".statement("),
         (&["--prologue-searching=always", "x"], ".statement("),
@@ -198,13 +200,57 @@ fn the_loader_s_words_mean_what_its_options_do() {
 }
 
 #[test]
-fn what_a_session_left_running_cannot_have() {
-    for words in
-        [&["-F", "-c", "ls"][..], &["-F", "-o", "f", "-c", "ls"], &["-F", "-T", "1"], &["-F", "-x", "1"], &["-Fb"]]
-    {
-        assert!(refusal(&[words, &["x.stp"]].concat()).contains("-F with -"), "{words:?}");
+fn what_the_loader_would_refuse() {
+    for words in [
+        &["-F", "-o", "f", "-c", "ls"][..],
+        &["-F", "-T", "1"],
+        &["-F", "--record", "f"],
+        &["-S", "5"],
+        &["-b", "-S", "5,2"],
+    ] {
+        let run = [words, &["x.stp"]].concat();
+        assert!(refusal(&run).contains("error: -"), "{words:?}");
+        for pass in ["-p1", "-p2", "-p3", "-p4"] {
+            assert!(try_parse(&[&[pass], &run[..]].concat()).is_ok(), "{pass} {words:?}");
+        }
+        assert!(try_parse(&[&["-p5"], &run[..]].concat()).is_err(), "{words:?}");
     }
-    assert!(try_parse(&["-F", "-o", "f", "-T", "1", "x.stp"]).is_ok());
+    for words in
+        [&["-F", "-o", "f", "-T", "1"][..], &["-F", "-x", "1"], &["-F", "-c", "ls"], &["-Fb"], &["-S", "0", "-o", "f"]]
+    {
+        assert!(try_parse(&[words, &["x.stp"]].concat()).is_ok(), "{words:?}");
+    }
+}
+
+/// As in stap: they are taken as they are, and 0 is no process.
+#[test]
+fn any_number_is_a_process() {
+    for (word, pid) in [("0", None), ("-5", Some(-5)), ("99999999999", Some(i32::MAX)), ("7", Some(7))] {
+        assert_eq!(parse(&["-x", word, "x.stp"]).loader("x.ko".into()).pid, pid, "{word}");
+    }
+    assert!(try_parse(&["-x", "a", "x.stp"]).is_err());
+    assert!(try_parse(&["-c", "", "x.stp"]).is_err());
+    let rotation = |size| parse(&["-o", "f", "-S", size, "x.stp"]).loader("x.ko".into()).rotation;
+    assert_eq!((rotation("0"), rotation("5,0").unwrap().files), (None, None));
+}
+
+#[test]
+fn questions_take_words_without_use() {
+    for question in
+        [&["-l", "begin"][..], &["-L", "begin"], &["--dump-probe-types"], &["--dump-functions"], &["--list-servers"]]
+    {
+        assert!(try_parse(&[question, &["x"]].concat()).is_ok(), "{question:?}");
+    }
+    assert!(try_parse(&["-l", "begin", "-p5"]).is_ok());
+    assert!(try_parse(&["-l", "begin", "-p2"]).is_err() && try_parse(&["-l", "begin", "-e", "probe end {}"]).is_err());
+}
+
+#[test]
+fn variables_of_a_system_follow_its_root() {
+    assert!(refusal(&["--sysenv=A=b", "x"]).contains("--sysenv must follow --sysroot"));
+    assert!(refusal(&["--sysenv=A=b", "--sysroot=/", "x"]).contains("must follow"));
+    assert!(try_parse(&["--sysroot=/", "--sysenv=A=b", "--sysenv=C=d", "x"]).is_ok());
+    assert!(try_parse(&["--sysroot=/", "--sysenv=A", "x"]).is_err());
 }
 
 /// An option may work without some of the files; otherwise the message names what is missing.
@@ -220,9 +266,5 @@ fn nobody_to_download_from_is_a_note() {
 #[test]
 fn questions_come_alone() {
     assert!(parse(&["-l", "begin", "-l", "end"]).ask.listing().is_some());
-    assert!(
-        refusal(&["-l", "begin", "x.stp"]).contains("-l is about probe points and the library, and takes no script")
-    );
-    assert!(refusal(&["--dump-functions", "x.stp"]).contains("takes no script"));
     assert!(refusal(&["--dump-functions", "-l", "begin"]).contains("-l and --dump-functions: one question at a time"));
 }

@@ -42,7 +42,7 @@ pub(super) fn language_version(text: &str) -> Result<String, String> {
 
 /// Checks the argument of `--download-debuginfo`, as stap takes it.
 pub fn download(text: &str) -> Result<String, String> {
-    match matches!(text, "yes" | "no" | "ask") || text.parse::<u32>().is_ok() {
+    match matches!(text, "yes" | "no" | "ask") || text.parse::<u32>().is_ok_and(|seconds| seconds > 0) {
         true => Ok(text.to_string()),
         false => Err("yes, no, ask or a number of seconds".into()),
     }
