@@ -66,14 +66,14 @@ spile_long spile_fn_stringat(struct spile_context *c, struct spile_string s, spi
 	return (unsigned char)s.text[position];
 }
 
-/* Value of a digit in base 36; 36 or more for other characters. */
+/* Value of a digit in base 16; 36 for other characters. */
 static unsigned int string_digit(char digit)
 {
 	if (digit >= '0' && digit <= '9')
 		return digit - '0';
-	if (digit >= 'a' && digit <= 'z')
+	if (digit >= 'a' && digit <= 'f')
 		return digit - 'a' + 10;
-	if (digit >= 'A' && digit <= 'Z')
+	if (digit >= 'A' && digit <= 'F')
 		return digit - 'A' + 10;
 	return 36;
 }

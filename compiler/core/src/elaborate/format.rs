@@ -33,12 +33,10 @@ pub enum FormatErrorKind {
     UnknownConversion(u8),
     /// A flag after another one.
     SecondFlag(u8),
-    /// A width or precision over [`MAX_SIZE`].
-    TooWide(u64),
 }
 
-/// Largest width or precision: no record can hold more.
-pub const MAX_SIZE: u64 = 8192;
+/// Largest width or precision that makes a difference: no record can hold more. That of a memory dump is an error at run time.
+pub const MAX_SIZE: u32 = 8192;
 
 /// The type of a directive's argument.
 pub fn takes_string(directive: &Directive) -> bool {
@@ -89,11 +87,11 @@ fn directive(format: &[u8], start: usize) -> Result<(Directive, usize), FormatEr
         Some(b'#') => flags.sharp = true,
         _ => at -= 1,
     }
-    let width = size(format, start, &mut at)?;
+    let width = size(format, &mut at);
     let mut precision = Size::None;
     if format.get(at) == Some(&b'.') {
         at += 1;
-        precision = match size(format, start, &mut at)? {
+        precision = match size(format, &mut at) {
             Size::None => Size::Fixed(0),
             size => size,
         };
@@ -115,10 +113,10 @@ fn directive(format: &[u8], start: usize) -> Result<(Directive, usize), FormatEr
     }
 }
 
-fn size(format: &[u8], start: usize, at: &mut usize) -> Result<Size, FormatError> {
+fn size(format: &[u8], at: &mut usize) -> Size {
     if format.get(*at) == Some(&b'*') {
         *at += 1;
-        return Ok(Size::Star);
+        return Size::Star;
     }
     let mut value = None;
     while let Some(digit) = format.get(*at).filter(|byte| byte.is_ascii_digit()) {
@@ -127,9 +125,8 @@ fn size(format: &[u8], start: usize, at: &mut usize) -> Result<Size, FormatError
         *at += 1;
     }
     match value {
-        None => Ok(Size::None),
-        Some(value) if value > MAX_SIZE => Err(FormatError { kind: FormatErrorKind::TooWide(value), start, end: *at }),
-        Some(value) => Ok(Size::Fixed(value as u32)),
+        None => Size::None,
+        Some(value) => Size::Fixed(value.min(i32::MAX as u64) as u32),
     }
 }
 
@@ -166,6 +163,15 @@ mod tests {
         assert_eq!(kind("%-5-d"), FormatErrorKind::UnknownConversion(b'-'));
         assert_eq!(kind("%lld"), FormatErrorKind::UnknownConversion(b'l'));
         assert_eq!(kind("%f"), FormatErrorKind::UnknownConversion(b'f'));
-        assert_eq!(kind("%99999999999999999999d"), FormatErrorKind::TooWide(u64::MAX));
+    }
+
+    #[test]
+    fn sizes_of_any_length() {
+        let precision = |format: &[u8]| match parse(format).as_deref() {
+            Ok([Piece::Directive { directive, .. }]) => directive.precision,
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(precision(b"%.9999M"), Size::Fixed(9999));
+        assert_eq!(precision(b"%.99999999999999999999m"), Size::Fixed(i32::MAX as u32));
     }
 }

@@ -20,6 +20,7 @@ pub(super) static FAMILY: ProbeFamily = ProbeFamily::new(
             doc: "entry of the kernel function that has the link-time address",
         },
         Form { spelling: "kernel.function(number).call", doc: "the same" },
+        Form { spelling: "kernel.function(number).exported", doc: "the same, of a function that modules may call" },
         Form { spelling: "kernel.function(number).return", doc: "its return" },
         Form {
             spelling: "kernel.function(number).return.maxactive(number)",
@@ -30,6 +31,10 @@ pub(super) static FAMILY: ProbeFamily = ProbeFamily::new(
             doc: "entry of the module's function that has the offset in .text",
         },
         Form { spelling: "module(string).function(number).call", doc: "the same" },
+        Form {
+            spelling: "module(string).function(number).exported",
+            doc: "the same, of a function that others may call",
+        },
         Form { spelling: "module(string).function(number).return", doc: "its return" },
         Form {
             spelling: "module(string).function(number).return.maxactive(number)",
@@ -86,6 +91,9 @@ pub(super) fn resolve_in(
     let id = id
         .ok_or_else(|| refused(format!("no function of {} in the debug information contains it", described(object))))?;
     let function = debug.function(id).map_err(failed)?;
+    if point.has("exported") && !function.external {
+        return Err(refused(format!("{} is static: other files cannot call it", function.name)));
+    }
     let maxactive = match point.number("maxactive") {
         None => 0,
         Some((value, _)) if (0..=65535).contains(&value) => value as u32,
@@ -112,6 +120,7 @@ pub(super) fn resolve_in(
     let suffix = match () {
         () if returning => ".return",
         () if point.has("call") => ".call",
+        () if point.has("exported") => ".exported",
         () => "",
     };
     let canonical = match point.has("statement") {

@@ -103,7 +103,8 @@ fn resolve(point: &Point, resolver: &mut Resolver) -> Result<Vec<Site>, PointErr
     let kernel =
         resolver.kernel()?.vmlinux().map_err(|error| PointError::Target { component, error: Rc::new(error) })?;
     let failed = |message: String| PointError::DebugInfo { component, message };
-    let context = PacketContext::find(kernel).map_err(|error| failed(error.to_string()))?;
+    let guru = resolver.is_guru();
+    let context = PacketContext::find(kernel, guru).map_err(|error| failed(error.to_string()))?;
     let context =
         context.ok_or_else(|| failed("the kernel has no types struct sk_buff and struct nf_hook_state".into()))?;
     Ok(vec![Site {
@@ -162,11 +163,13 @@ const WORDS: [&str; 5] = ["skb", "in", "out", "hooknum", "verdict"];
 struct PacketContext {
     kernel: Rc<Object>,
     types: [TypeId; WORDS.len()],
+    /// The verdict can be read and written.
+    guru: bool,
 }
 
 impl PacketContext {
     /// None: the kernel does not have the types.
-    fn find(kernel: Rc<Object>) -> Result<Option<PacketContext>, spile_debuginfo::Error> {
+    fn find(kernel: Rc<Object>, guru: bool) -> Result<Option<PacketContext>, spile_debuginfo::Error> {
         let debug = kernel.debug()?;
         let (skb, state) = (debug.find_type("struct sk_buff")?, debug.find_type("struct nf_hook_state")?);
         let (Some(skb), Some(state), Some(number)) = (skb, state, debug.find_type("unsigned int")?) else {
@@ -179,13 +182,16 @@ impl PacketContext {
             return Ok(None);
         };
         let types = [skb, input, output, number, number];
-        Ok(Some(PacketContext { kernel, types }))
+        Ok(Some(PacketContext { kernel, types, guru }))
     }
 }
 
 impl Context for PacketContext {
     fn variable(&self, name: &str) -> Result<TypedLocation, ContextError> {
         let index = WORDS.iter().position(|word| *word == name).ok_or(ContextError::Unknown)?;
+        if name == "verdict" && !self.guru {
+            return Err(ContextError::NoValue(vec!["the verdict of netfilter requires guru mode (-g)".into()]));
+        }
         let location = Location::Register { offset: index as u32 * 8 };
         let type_id = self.types.get(index).copied().ok_or(ContextError::Unknown)?;
         Ok(TypedLocation { object: self.kernel.clone(), type_id, location })

@@ -68,7 +68,8 @@ fn resolve(point: &Point, _: &mut Resolver) -> Result<Vec<Site>, PointError> {
         Some((value, component)) if !(low..=high).contains(&value) => Err(PointError::Range { component, low, high }),
         found => Ok(found.map(|(value, _)| value)),
     };
-    let umask = in_range("umask", 0, 0o777)?.unwrap_or(DEFAULT_UMASK);
+    // As umask(2) does, which knows no other bits.
+    let umask = point.number("umask").map_or(DEFAULT_UMASK, |(umask, _)| umask) & 0o777;
     let writes = point.has("write");
     let most = in_range("maxsize", 1, MAX_BYTES)?.unwrap_or(0);
     let rights = if writes { 0o222 } else { 0o444 } & !umask;

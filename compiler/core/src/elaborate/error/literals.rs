@@ -41,7 +41,6 @@ impl LiteralError {
                     FormatErrorKind::SecondFlag(byte) => {
                         format!("`{}` is a second flag", char::from(*byte).escape_default())
                     }
-                    FormatErrorKind::TooWide(value) => format!("{value} is larger than any record"),
                 };
                 error("E0133", message).at(*span, "").note(match kind {
                     FormatErrorKind::SecondFlag(_) => {

@@ -58,6 +58,12 @@ pub enum VariableError {
         objects: String,
         span: Span,
     },
+    /// Raw memory where no code is probed.
+    NoHit {
+        what: &'static str,
+        point: String,
+        span: Span,
+    },
     NoRegisters {
         what: &'static str,
         point: String,
@@ -121,6 +127,9 @@ impl VariableError {
                     point => format!("probe {point} sees none"),
                 })
                 .note("probes at addresses have registers, for example kernel.function(\"f\")"),
+            Self::NoHit { what, point, span } => error("E0159", format!("invalid operator {what} in {point}"))
+                .at(*span, "no code is probed there")
+                .note("kernel_long(address), user_long(address) and the like read memory in any probe"),
             Self::RegisterNumber { span } => error("E0160", "no such register".into())
                 .at(*span, "")
                 .note("registers have their DWARF numbers: 0 rax, 1 rdx, 2 rcx, 3 rbx, 4 rsi, 5 rdi, 6 rbp, 7 rsp, 8 to 15 r8 to r15, 16 rip"),

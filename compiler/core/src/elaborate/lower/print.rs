@@ -4,9 +4,9 @@
 
 use super::{Lowered, Lowering};
 use crate::elaborate::error::LiteralError;
-use crate::elaborate::format::{self, Piece};
+use crate::elaborate::format::{self, MAX_SIZE, Piece};
 use crate::elaborate::unit::Unit;
-use crate::program::{Directive, Expr, Print, PrintPiece, StringExpr, StringKind};
+use crate::program::{Directive, Expr, LongExpr, Print, PrintPiece, StringExpr, StringKind};
 use spile_abi::format::{Flags, Size};
 use spile_syntax as syntax;
 use spile_syntax::ast::{self, PrintForm};
@@ -55,9 +55,15 @@ impl Lowering<'_, '_> {
                             let argument = next()?;
                             let width = width.map(|width| self.lower_long(unit, width)).transpose()?;
                             let precision = precision.map(|precision| self.lower_long(unit, precision)).transpose()?;
-                            {
-                                let (value, name) = (self.lower(unit, argument)?, name(argument));
-                                PrintPiece::Directive { directive, width, precision, argument: value, name }
+                            let (directive, too_much) = within_a_record(directive);
+                            let too_much = too_much.map(|bytes| LongExpr::constant(bytes.into(), *span));
+                            let (value, name) = (self.lower(unit, argument)?, name(argument));
+                            PrintPiece::Directive {
+                                directive,
+                                width,
+                                precision: precision.or(too_much),
+                                argument: value,
+                                name,
                             }
                         }
                     });
@@ -68,6 +74,21 @@ impl Lowering<'_, '_> {
             pieces.push(PrintPiece::Literal(b"\n".to_vec()));
         }
         Ok(Print { pieces })
+    }
+}
+
+/// The directive with sizes that a record can have. With the number of bytes of a memory dump that cannot be made: that is an error
+/// when it is printed, as one that is given by `*`.
+fn within_a_record(directive: Directive) -> (Directive, Option<u32>) {
+    let fitting = |size| match size {
+        Size::Fixed(size) => Size::Fixed(size.min(MAX_SIZE)),
+        other => other,
+    };
+    match directive.precision {
+        Size::Fixed(bytes) if bytes > MAX_SIZE && b"mM".contains(&directive.conversion) => {
+            (Directive { width: fitting(directive.width), precision: Size::Star, ..directive }, Some(bytes))
+        }
+        precision => (Directive { width: fitting(directive.width), precision: fitting(precision), ..directive }, None),
     }
 }
 

@@ -25,6 +25,13 @@ impl Lowering<'_, '_> {
             Some(size @ (1 | 2 | 4 | 8)) => size as u8,
             given => return Err(TypeError::DerefSize { given, span: size.span }.into()),
         };
+        let at_no_hit = ["begin", "end", "error", "never"].iter().any(|point| {
+            unit.at.point.strip_prefix(point).is_some_and(|rest| rest.is_empty() || rest.starts_with('('))
+        });
+        if at_no_hit && !self.env.is_library(span.file) {
+            let what = if user { "@uderef" } else { "@kderef" };
+            return Err(VariableError::NoHit { what, point: unit.at.point.clone(), span }.into());
+        }
         let address = Box::new(self.lower_long(unit, address)?);
         Ok(LongExpr { kind: LongKind::Read { address, size, user }, span }.into())
     }

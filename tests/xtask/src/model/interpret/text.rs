@@ -58,7 +58,8 @@ pub fn strtol(text: &[u8], base: i64) -> i64 {
         0 => (10, digits),
         _ => (base as u32, digits),
     };
-    let values = digits.iter().map_while(|byte| char::from(*byte).to_digit(base));
+    // As the kernel's function, which knows no other digits.
+    let values = digits.iter().map_while(|byte| char::from(*byte).to_digit(16).filter(|digit| *digit < base));
     let number = values.fold(0i64, |number, digit| number.wrapping_mul(i64::from(base)).wrapping_add(i64::from(digit)));
     if negative { number.wrapping_neg() } else { number }
 }
