@@ -13,7 +13,7 @@
 # stdout: ^stdin 0$
 # stdout: ^noted 0 7$
 # stdout: ^make 0$
-# stdout: ^example 0 # probes$
+# stdout: ^example 0 # functions$
 # stdout: ^kernel\.function\("vfs_read@
 # stdout: ^no example 1$
 # stdout: ^wrong 1 For more information, try '--help'\.

@@ -17,7 +17,7 @@ use spile_syntax::{self as syntax, ast};
 use super::{Job, guest};
 use crate::cli::clock::{Clock, memory};
 use crate::cli::limits;
-use crate::cli::options::Options;
+use crate::cli::options::{INPUT, Options};
 use crate::outcome::{Outcome, Run};
 use crate::passes::module::{self, Name};
 use crate::passes::{compile, debug_info, elaborate, translate};
@@ -28,8 +28,10 @@ use crate::target::Target;
 /// Passes 2 to 4 for `scripts`, the result of pass 1, or the module from the cache; then what remains of pass 5.
 pub(super) fn compile(session: &mut Session, job: Job, scripts: &[ast::Script]) -> Result<Outcome, Failed> {
     if job.last_pass == 1 {
-        let users = scripts.iter().take(1 + session.options.script.more.len());
-        return print_text(users.map(syntax::print::script));
+        let names = [job.script.name()].into_iter().chain(session.options.script.more.iter().map(|_| INPUT.into()));
+        let texts =
+            scripts.iter().zip(names).map(|(script, name)| format!("# file {name}\n{}", syntax::print::script(script)));
+        return print_text(["# parse tree dump".to_string()].into_iter().chain(texts));
     }
     let Job { limits, defines, name, last_pass, target, script, .. } = job;
     if session.options.build.debug_info.is_some() && last_pass < 4 {
@@ -72,7 +74,7 @@ pub(super) fn compile(session: &mut Session, job: Job, scripts: &[ast::Script]) 
 
     let program = pass_2(session, scripts, &target)?;
     if last_pass == 2 {
-        return print_lines(elaborate::described(&program));
+        return print_lines(elaborate::described(&program, session.options.script.unoptimised));
     }
     if let (Some(kernel), Some(index)) = (kernel, &session.options.kernel.index) {
         elaborate::refuse_unknown_places(session, &program, kernel, index)?;
@@ -110,13 +112,9 @@ fn pass_2(session: &mut Session, scripts: &[ast::Script], target: &Target) -> Re
     drop(progress);
     session.times.add("elaborate", clock.elapsed());
     session.reporter.pass(|| {
-        let counts = format!(
-            "{}, {}, {}",
-            count(elaborate::listed_probes(&program).count(), "probe"),
-            count(program.functions.len(), "function"),
-            count(program.globals.len(), "global")
-        );
-        format!("Pass 2: analyzed script: {counts} using {}, in {}.", memory(), clock.times())
+        let probes = count(elaborate::listed_probes(&program).count(), "probe");
+        let counts = elaborate::Used::of(&program, session.options.script.unoptimised).counts(&program);
+        format!("Pass 2: analyzed script: {probes}, {counts} using {}, in {}.", memory(), clock.times())
     });
     for remark in kernel.iter().flat_map(|kernel| kernel.remarks()) {
         session.reporter.pass(|| format!("NOTE: {remark}"));

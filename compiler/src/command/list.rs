@@ -43,7 +43,7 @@ pub(super) fn probe_types() -> Result<Outcome, Failed> {
 
 /// `--dump-probe-aliases`
 pub(super) fn probe_aliases(session: &Session, scripts: &[ast::Script]) -> Result<Outcome, Failed> {
-    print_lines(library::aliases(scripts, &session.sources))
+    print_lines(library::alias_definitions(scripts, &session.sources))
 }
 
 /// `--dump-functions`

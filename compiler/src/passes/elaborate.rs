@@ -2,18 +2,21 @@
 
 //! Pass 2: the meaning of the scripts' names and probe points on one kernel.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
+use spile_core::builtin::Builtin;
 use spile_core::elaborate;
 use spile_core::probe::{self, Resolver};
-use spile_core::program::{Contents, Function, Global, Local, Probe, Program, Type};
+use spile_core::program::uses::CodeSummary;
+use spile_core::program::{Contents, Function, Global, GlobalId, Local, Probe, Program, Type};
 use spile_debuginfo::target::{Kernel, Programs};
 use spile_syntax::ast;
 
 use super::headers;
 use crate::cli::options::Options;
 use crate::own_process::own_process;
-use crate::reporter::Failed;
+use crate::reporter::{Failed, count};
 use crate::session::Session;
 
 /// Options for pass 2.
@@ -102,8 +105,48 @@ pub fn elaborate(
     Ok(program)
 }
 
+/// What the program uses, for lists and counts.
+pub struct Used {
+    /// Of the program's globals: those that a probe or function uses.
+    globals: BTreeSet<GlobalId>,
+    /// The signatures of the builtins that scripts can call.
+    builtins: BTreeSet<String>,
+}
+
+impl Used {
+    /// With `unoptimised` (`-u`) all globals are in use.
+    pub fn of(program: &Program, unoptimised: bool) -> Used {
+        let handlers = program
+            .probes
+            .iter()
+            .flat_map(|probe| [CodeSummary::of(&probe.body), CodeSummary::of_values(&probe.saved)]);
+        let mut used = Used { globals: BTreeSet::new(), builtins: BTreeSet::new() };
+        for summary in handlers.chain(CodeSummary::of_functions(program)) {
+            used.globals.extend(summary.uses.keys().copied().chain(summary.embedded));
+            let public = summary.builtins.into_values().filter(|builtin| !builtin.name.starts_with('_'));
+            used.builtins.extend(public.map(Builtin::signature));
+        }
+        // C between the functions names what it uses nowhere.
+        if unoptimised || !program.embedded.is_empty() {
+            used.globals = (0..program.globals.len() as u32).map(GlobalId).collect();
+        }
+        used
+    }
+
+    /// `1 function, 0 embeds, 2 globals`: as in stap, with the library's functions.
+    pub fn counts(&self, program: &Program) -> String {
+        [
+            count(program.functions.len() + self.builtins.len(), "function"),
+            count(program.embedded.len(), "embed"),
+            count(self.globals.len(), "global"),
+        ]
+        .join(", ")
+    }
+}
+
 /// The lines of `-p2`: globals, functions and probes with their types.
-pub fn described(program: &Program) -> Vec<String> {
+pub fn described(program: &Program, unoptimised: bool) -> Vec<String> {
+    let used = Used::of(program, unoptimised);
     let mut lines = Vec::new();
     let mut section = |title: &str, items: Vec<String>| {
         if !items.is_empty() {
@@ -111,8 +154,11 @@ pub fn described(program: &Program) -> Vec<String> {
             lines.extend(items);
         }
     };
-    section("globals", program.globals.iter().map(described_global).collect());
-    section("functions", program.functions.iter().map(described_function).collect());
+    let is_used = |index: &usize| used.globals.contains(&GlobalId(*index as u32));
+    let globals = program.globals.iter().enumerate().filter(|(index, _)| is_used(index));
+    section("globals", globals.map(|(_, global)| described_global(global)).collect());
+    let functions = used.builtins.into_iter().chain(program.functions.iter().map(described_function));
+    section("functions", functions.collect());
     section("probes", listed_probes(program).map(described_probe).collect());
     lines
 }

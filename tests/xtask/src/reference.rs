@@ -65,7 +65,7 @@ fn pages(root: &Path) -> Result<BTreeMap<&'static str, String>> {
             "aliases.md",
             page(
                 "Probe aliases",
-                "The output of `spile --dump-probe-aliases`. `[.return]` marks aliases that also exist with `.return`.",
+                "What `spile --dump-probe-aliases` lists, without the points that they stand for. `[.return]` marks aliases that also exist with `.return`.",
                 by_family(with_returns(library::aliases(&scripts, &sources))),
             ),
         ),

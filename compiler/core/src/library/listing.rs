@@ -54,6 +54,30 @@ pub fn aliases(scripts: &[Script], sources: &SourceMap) -> Vec<String> {
     found
 }
 
+/// The same as stap lists them, with the points that each stands for: `vfs.read = kernel.function("vfs_read") /* A file is read */`.
+pub fn alias_definitions(scripts: &[Script], sources: &SourceMap) -> Vec<String> {
+    let mut found: Vec<String> = Vec::new();
+    for script in scripts {
+        for item in &script.items {
+            let Item::Alias(alias) = item else { continue };
+            let text = doc(sources, alias.span);
+            let points: Vec<String> = alias.points.iter().map(syntax::print::point).collect();
+            let points = points.join(", ");
+            let shown = |name: &&Vec<Component>| name.iter().all(|component| is_public(&component.name));
+            for name in alias.names.iter().filter(shown).map(|name| syntax::print::components(name)) {
+                if let Some(call) = name.strip_prefix("syscall.") {
+                    // Their other names are made from the same table, where a script uses them.
+                    found.extend(crate::syscalls::OTHERS.map(|prefix| format!("{prefix}.{call} = syscall.{call}")));
+                }
+                found.push(documented(format!("{name} = {points}"), &text));
+            }
+        }
+    }
+    found.sort();
+    found.dedup();
+    found
+}
+
 /// Public names of the whole library, whether a script needs the file or not: for suggestions.
 #[derive(Clone, Debug, Default)]
 pub struct PublicNames {
@@ -138,5 +162,6 @@ mod tests {
         assert!(lines.iter().any(|line| line.starts_with("pid:long () /* ") && !line.contains("unprivileged")));
         assert!(lines.iter().any(|line| line.starts_with("cpu:long () /* unprivileged */ /* ")));
         assert_eq!(aliases(&scripts, &sources), ["x.open /* Opens */", "x.open.return /* The return of x.open */"]);
+        assert_eq!(alias_definitions(&scripts, &sources), ["x.open = begin /* Opens */", "x.open.return = end"]);
     }
 }

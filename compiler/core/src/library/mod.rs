@@ -14,7 +14,7 @@ mod uses;
 
 pub use embedded::{TAPSET_NAMES, embedded_tapset};
 
-pub use listing::{PublicNames, aliases, comment, functions, signature};
+pub use listing::{PublicNames, alias_definitions, aliases, comment, functions, signature};
 pub use macros::LibraryMacros;
 
 use std::collections::HashSet;

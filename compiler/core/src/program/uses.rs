@@ -13,6 +13,7 @@ use std::rc::Rc;
 use super::command_text::Text;
 use super::element_uses::{ElementUses, KnownValues, WholeArray};
 use super::{Expr, Function, FunctionBody, FunctionId, GlobalId, LocalId, LongExpr, Program, Stmt};
+use crate::builtin::Builtin;
 use collect::Collector;
 pub use counter::{CounterUpdate, counter_update};
 use follow::CallFollower;
@@ -99,6 +100,8 @@ pub struct CodeSummary {
     reads_memory: bool,
     /// Whether it may change the probed registers.
     sets_registers: bool,
+    /// Builtins that it calls, by name and number of arguments.
+    pub builtins: BTreeMap<(&'static str, usize), &'static Builtin>,
     /// The commands that it makes the loader run.
     pub commands: Vec<Text>,
     /// It may store values elsewhere than in variables: in embedded C, or in memory that it writes.

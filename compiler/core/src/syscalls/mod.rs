@@ -104,7 +104,7 @@ fn at_number(expression: &str, number: usize) -> String {
 }
 
 /// Families of aliases that are the same here, because there is one way to probe a system call.
-const OTHERS: [&str; 3] = ["nd_syscall", "dw_syscall", "tp_syscall"];
+pub(crate) const OTHERS: [&str; 3] = ["nd_syscall", "dw_syscall", "tp_syscall"];
 
 /// Calls with flags that replaced one without, which SystemTap calls by the old name if that is gone: the number of the
 /// argument with the flags.

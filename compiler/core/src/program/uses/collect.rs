@@ -275,7 +275,8 @@ impl Collector {
         arguments.iter().for_each(|argument| self.expr(argument));
     }
 
-    fn builtin(&mut self, builtin: &Builtin, arguments: &[Expr]) {
+    fn builtin(&mut self, builtin: &'static Builtin, arguments: &[Expr]) {
+        self.summary.builtins.insert((builtin.name, builtin.parameters.len()), builtin);
         if builtin.registers {
             self.summary.registers = ALL_REGISTERS;
         }
