@@ -185,6 +185,10 @@ const OF_PROCESS: &[&str] = &[
     "__value_unknown_at_caller",
 ];
 
+/// Those of [`OF_PROCESS`] that say who the current process is. Where it may be anybody's, they are called only if it is the owner's
+/// ([`if_own`]), and are 0 or "" otherwise.
+const IDENTITY: &[&str] = &["egid", "euid", "execname", "gid", "pgrp", "pid", "ppid", "sid", "tid", "uid"];
+
 /// Builtins that read the registers of the hit: in a program's code those of user space, elsewhere the kernel's.
 const OF_REGISTERS: &[&str] = &[
     "addr",
@@ -200,6 +204,36 @@ const OF_REGISTERS: &[&str] = &[
 
 /// Whether the current process is the session owner's (runtime-c/owner.c).
 const OWN_PROCESS: &str = "__own_process";
+
+/// The call of a builtin; of those that say who the current process is: only if that is the owner's.
+pub(super) fn if_own(
+    privilege: Privilege,
+    builtin: &'static builtin::Builtin,
+    arguments: Vec<Expr>,
+    span: Span,
+) -> Expr {
+    let call = Expr::builtin(builtin, arguments, span);
+    if privilege != Privilege::Usr || !IDENTITY.contains(&builtin.name) {
+        return call;
+    }
+    let own = Box::new(LongExpr { kind: LongKind::Builtin(own_process(), Vec::new()), span });
+    match call {
+        Expr::Long(value) => {
+            let otherwise = Box::new(LongExpr::constant(0, span));
+            LongExpr { kind: LongKind::Conditional(own, Box::new(value), otherwise), span }.into()
+        }
+        Expr::String(value) => {
+            let otherwise = Box::new(StringExpr::literal(Vec::new(), span));
+            StringExpr { kind: StringKind::Conditional(own, Box::new(value), otherwise), span }.into()
+        }
+    }
+}
+
+/// Whether a condition and the value behind it are those of [`if_own`].
+fn is_limited(condition: &LongExpr, builtin: &builtin::Builtin) -> bool {
+    matches!(&condition.kind, LongKind::Builtin(asked, _) if asked.name == OWN_PROCESS)
+        && IDENTITY.contains(&builtin.name)
+}
 
 /// Refuses what the script must not do, and limits its handlers to processes of the session's owner.
 pub(super) fn restrict(env: &mut Environment, program: &mut Program) {
@@ -422,6 +456,10 @@ impl Found {
             | LongKind::Complement(operand)
             | LongKind::SignExtend(operand, _)
             | LongKind::Bits { value: operand, .. } => self.long(operand),
+            LongKind::Conditional(condition, then, otherwise) if matches!(&then.kind, LongKind::Builtin(builtin, _) if is_limited(condition, builtin)) =>
+            {
+                self.long(otherwise);
+            }
             LongKind::Conditional(condition, then, otherwise) => {
                 [condition, then, otherwise].into_iter().for_each(|part| self.long(part));
             }
@@ -466,6 +504,10 @@ impl Found {
             StringKind::Concatenate(left, right) => {
                 self.string(left);
                 self.string(right);
+            }
+            StringKind::Conditional(condition, then, otherwise) if matches!(&then.kind, StringKind::Builtin(builtin, _) if is_limited(condition, builtin)) =>
+            {
+                self.string(otherwise);
             }
             StringKind::Conditional(condition, then, otherwise) => {
                 self.long(condition);
@@ -522,5 +564,10 @@ mod tests {
             assert_eq!(listed, 1, "{name}");
         }
         assert_eq!(own_process().name, OWN_PROCESS);
+        for name in IDENTITY {
+            assert!(OF_PROCESS.contains(name), "{name}");
+            let no_arguments = |builtin: &builtin::Builtin| builtin.name != *name || builtin.parameters.is_empty();
+            assert!(builtin::all().all(no_arguments), "{name}");
+        }
     }
 }

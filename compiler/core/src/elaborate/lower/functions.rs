@@ -5,6 +5,7 @@
 use super::Lowering;
 use crate::builtin;
 use crate::elaborate::error::{Error, NameError};
+use crate::elaborate::privilege;
 use crate::elaborate::typed::{Callee, ProgramFunction};
 use crate::elaborate::unit::{InstanceId, Local, Unit};
 use crate::program::{
@@ -20,7 +21,7 @@ impl Lowering<'_, '_> {
         let lowered = lowered?;
         let span = name.span;
         Ok(match self.typed.find_callee(self.names, &unit.at, name, arguments.len())? {
-            Callee::Builtin(builtin) => Expr::builtin(builtin, lowered, span),
+            Callee::Builtin(builtin) => privilege::if_own(self.env.options.privilege, builtin, lowered, span),
             Callee::Function(index) => {
                 let missing = NameError::UnknownFunction { name: name.text.clone(), span, near: Vec::new() };
                 self.call(index, lowered, span).ok_or(missing)?
