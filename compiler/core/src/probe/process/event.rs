@@ -6,6 +6,7 @@
 //! call that made it returns in it, or, if it runs already, where it next leaves a CPU; it ends where the kernel gives up its
 //! memory; its system calls are those of all processes. Which process it is for is the guard of the handler.
 
+use std::path::PathBuf;
 use std::rc::Rc;
 
 use super::named_values::NamedValues;
@@ -14,6 +15,7 @@ use crate::builtin;
 use crate::probe::code::{self, Scope};
 use crate::probe::{Context, Form, Point, PointError, ProbeFamily, Resolver, Site, syscall, tracepoint};
 use crate::program::{Attachment, BinaryOp, LongExpr, LongKind, ProgramId};
+use spile_base::glob;
 use spile_debuginfo::FunctionPattern;
 use spile_debuginfo::target::Object;
 use spile_source::Span;
@@ -157,13 +159,24 @@ fn programs(point: &Point, resolver: &mut Resolver) -> Result<(Vec<Programs>, Sc
     let scope = Scope::of(point);
     let mut programs = vec![Programs::ANY];
     if scope == Scope::Session {
-        let paths = paths(point, resolver)?;
-        programs = Programs::ranges(paths.iter().map(|path| resolver.program_at(path).0.into()).collect());
+        let found = match (paths(point, resolver), absent(point)) {
+            (Err(PointError::Target { .. }), Some(path)) => vec![path],
+            (found, _) => found?,
+        };
+        programs = Programs::ranges(found.iter().map(|path| resolver.program_at(path).0.into()).collect());
     }
     if scope.is_of_session() {
         resolver.follows();
     }
     Ok((programs, scope))
+}
+
+/// The point's absolute path, where there is no such file: it may be there when the session starts, as in SystemTap. The module says
+/// then if it is not.
+fn absent(point: &Point) -> Option<PathBuf> {
+    let (name, _) = point.string("process")?;
+    let path = PathBuf::from(&name);
+    (path.is_absolute() && !glob::is_pattern(&name) && !path.exists() && !point.has("perf")).then_some(path)
 }
 
 /// For a point with `.process("PATH")` or `.process` that is hit in any process: contexts whose guards leave out other processes,
