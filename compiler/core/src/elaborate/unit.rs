@@ -83,10 +83,10 @@ impl Unit {
     }
 
     /// The local that a name in `file` refers to. In a handler a visible global takes precedence: a local of its name
-    /// belongs to a library alias.
+    /// belongs to a library alias. In a function, also in its copy for a probe, that local is a parameter.
     pub fn find_local(&self, names: &Names, file: FileId, name: &str) -> Option<LocalId> {
         let id = self.names.get(name).copied();
-        id.filter(|_| self.at.site.is_none() || names.find_global(file, name).is_none())
+        id.filter(|_| self.function.is_some() || self.at.site.is_none() || names.find_global(file, name).is_none())
     }
 
     /// The local or global that a name refers to at this place.

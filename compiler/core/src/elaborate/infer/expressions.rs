@@ -10,7 +10,7 @@ use crate::elaborate::lower::regex;
 use crate::elaborate::types::{Conflict, TypeVar};
 use crate::elaborate::unit::Unit;
 use crate::elaborate::{guru, literal, mark};
-use crate::program::Type;
+use crate::program::{Type, Variable};
 use crate::program::uses::Access;
 use spile_abi::format::Size;
 use spile_source::Span;
@@ -45,14 +45,15 @@ impl<'a> Inference<'_, 'a> {
     }
 
     /// The value of an assignment is used: that counts as a read.
-    fn infer_result(&mut self, target: &'a ast::Expr) {
-        let base = match &target.kind {
-            ExprKind::Index(base, _) => base,
-            _ => target,
+    fn infer_result(&mut self, unit: &Unit, target: &'a ast::Expr) {
+        let global = match &target.kind {
+            ExprKind::Ident(name) => match unit.find_variable(self.names, name, target.span) {
+                Some(Variable::Global(id)) => Some(id),
+                _ => None,
+            },
+            _ => self.names.array_of(target).map(|(id, _)| id),
         };
-        if let ExprKind::Ident(name) = &base.kind
-            && let Some(id) = self.names.find_global(base.span.file, name)
-        {
+        if let Some(id) = global {
             self.typed.globals[id.index()].read = true;
         }
     }
@@ -146,11 +147,11 @@ impl<'a> Inference<'_, 'a> {
             }
             ExprKind::Binary(op, left, right) => self.infer_binary(unit, *op, left, right, span),
             ExprKind::Assign(op, left, right) => {
-                self.infer_result(left);
+                self.infer_result(unit, left);
                 self.infer_assign(unit, *op, left, right, span)
             }
             ExprKind::Step { target, .. } => {
-                self.infer_result(target);
+                self.infer_result(unit, target);
                 self.infer_step(unit, target);
                 self.typed.types.known(Type::Long, span)
             }

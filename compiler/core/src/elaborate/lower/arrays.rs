@@ -106,7 +106,9 @@ impl Lowering<'_, '_> {
     pub(super) fn lower_delete(&mut self, unit: &Unit, expr: &ast::Expr) -> Result<Option<StmtKind>, Error> {
         match &expr.kind {
             ast::ExprKind::Ident(name) => {
-                let Some(id) = self.names.find_global(expr.span.file, name) else { return Ok(None) };
+                let Some(Variable::Global(id)) = unit.find_variable(self.names, name, expr.span) else {
+                    return Ok(None);
+                };
                 let array = self.typed.globals[id.index()].shape.keys.is_some()
                     || self.typed.globals[id.index()].shape.stats.is_some();
                 Ok(Some(if array { StmtKind::Clear(id) } else { StmtKind::Delete(Variable::Global(id)) }))
