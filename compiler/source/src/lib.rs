@@ -62,8 +62,18 @@ impl Span {
 pub enum Origin {
     /// The user's script, `-e` or `-E` text.
     User,
-    /// A library file (`.stp`, `.stpm`): may contain embedded C, and is linked only if a name from it is used.
+    /// A library file (`.stp`, `.stpm`) that comes with the compiler: may contain embedded C, and is linked only if a name
+    /// from it is used.
     Tapset,
+    /// The same, from a directory (`-I`).
+    Directory,
+}
+
+impl Origin {
+    /// It is a library file.
+    pub fn is_library(self) -> bool {
+        self != Origin::User
+    }
 }
 
 /// One source text.
@@ -163,6 +173,15 @@ impl SourceMap {
     /// The expansion of an id; None for [`ExpansionId::NONE`].
     pub fn expansion(&self, id: ExpansionId) -> Option<&Expansion> {
         id.0.checked_sub(1).and_then(|index| self.expansions.get(index as usize))
+    }
+
+    /// The file that was being read at the span: for text from a macro's body the one with the (outermost) call.
+    pub fn reader(&self, span: Span) -> FileId {
+        let mut at = span;
+        while let Some(expansion) = self.expansion(at.via) {
+            at = expansion.call;
+        }
+        at.file
     }
 
     /// The bytes of a span, as text for display.

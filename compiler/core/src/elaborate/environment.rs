@@ -8,7 +8,7 @@ use super::Options;
 use super::error::Error;
 use crate::probe::Resolver;
 use spile_source::diagnostic::{Code, Diagnostic, Severity};
-use spile_source::{FileId, Origin, SourceMap, Span};
+use spile_source::{FileId, SourceMap, Span};
 
 /// Codes of errors about things that a kernel's BTF lacks and its DWARF may have.
 const ABSENT: &[&str] = &["E0121", "E0122", "E0204", "E0205", "E0207"];
@@ -126,5 +126,5 @@ impl<'a> Environment<'a> {
 
 /// Whether the file is one of the library.
 pub(super) fn is_library(sources: &SourceMap, file: FileId) -> bool {
-    sources.file(file).origin == Origin::Tapset
+    sources.file(file).origin.is_library()
 }

@@ -11,7 +11,7 @@ use super::guru;
 use crate::library::PublicNames;
 use crate::program::{GlobalId, id};
 use spile_base::glob;
-use spile_source::{FileId, SourceMap};
+use spile_source::{FileId, Origin, SourceMap, Span};
 use spile_syntax::ast::{self, Index};
 use spile_syntax::visit;
 
@@ -144,16 +144,17 @@ impl<'a> Names<'a> {
         self.globals.push(global);
     }
 
-    /// Whether the file is one of the library.
-    pub fn is_library(&self, file: FileId) -> bool {
-        is_library(self.sources, file)
+    /// Whether the place is in the library. What a macro produces belongs to the file with its call.
+    pub fn is_library(&self, span: Span) -> bool {
+        is_library(self.sources, self.sources.reader(span))
     }
 
-    /// The global that a name in `file` refers to. A library file sees no globals of the user's scripts, so that these may
-    /// have any name.
-    pub fn find_global(&self, file: FileId, name: &str) -> Option<GlobalId> {
-        let library = |file: FileId| is_library(self.sources, file);
-        let seen = |id: &&GlobalId| !library(file) || library(self.globals[id.index()].name.span.file);
+    /// The global that a name at this place refers to. The compiler's own library sees no globals of others, so that these
+    /// may have any name. What a macro produces belongs to the file with its call.
+    pub fn find_global(&self, span: Span, name: &str) -> Option<GlobalId> {
+        let own = |file: FileId| self.sources.file(file).origin == Origin::Tapset;
+        let file = self.sources.reader(span);
+        let seen = |id: &&GlobalId| !own(file) || own(self.globals[id.index()].name.span.file);
         self.global_names
             .get(&(Some(file), name))
             .or_else(|| self.global_names.get(&(None, name)).filter(seen))
@@ -168,9 +169,9 @@ impl<'a> Names<'a> {
     /// The global of an array expression, and its indices.
     pub fn array_of<'e>(&self, expr: &'e ast::Expr) -> Option<(GlobalId, &'e [Index])> {
         match &expr.kind {
-            ast::ExprKind::Ident(name) => Some((self.find_global(expr.span.file, name)?, &[])),
+            ast::ExprKind::Ident(name) => Some((self.find_global(expr.span, name)?, &[])),
             ast::ExprKind::Index(base, indices) => match &base.kind {
-                ast::ExprKind::Ident(name) => Some((self.find_global(base.span.file, name)?, indices)),
+                ast::ExprKind::Ident(name) => Some((self.find_global(base.span, name)?, indices)),
                 _ => None,
             },
             _ => None,
@@ -182,8 +183,9 @@ impl<'a> Names<'a> {
         matches!(expr.kind, ast::ExprKind::Index(..)) && self.array_of(expr).is_some()
     }
 
-    /// Declared functions that a name in `file` refers to, with any number of parameters.
-    pub fn functions_named<'n>(&'n self, file: FileId, name: &'n str) -> &'n [DeclaredId] {
+    /// Declared functions that a name at this place refers to, with any number of parameters.
+    pub fn functions_named<'n>(&'n self, span: Span, name: &'n str) -> &'n [DeclaredId] {
+        let file = self.sources.reader(span);
         let private = self.function_names.get(&(Some(file), name));
         private.or_else(|| self.function_names.get(&(None, name))).map_or(&[], Vec::as_slice)
     }
@@ -194,8 +196,8 @@ impl<'a> Names<'a> {
     }
 
     /// Declared functions of that name and number of parameters, in the order in which they are tried.
-    pub fn overloads(&self, file: FileId, name: &str, arity: usize) -> Vec<DeclaredId> {
-        let mut found = self.functions_named(file, name).to_vec();
+    pub fn overloads(&self, span: Span, name: &str, arity: usize) -> Vec<DeclaredId> {
+        let mut found = self.functions_named(span, name).to_vec();
         found.retain(|&index| self.functions[index.index()].parameters.len() == arity);
         found.sort_by_key(|&index| {
             let function = self.functions[index.index()];
@@ -206,7 +208,7 @@ impl<'a> Names<'a> {
 
     /// The declared overload that is tried after this one.
     pub fn overload_after(&self, function: &ast::Function) -> Option<DeclaredId> {
-        let overloads = self.overloads(function.name.span.file, &function.name.text, function.parameters.len());
+        let overloads = self.overloads(function.name.span, &function.name.text, function.parameters.len());
         let at = overloads.iter().position(|&other| std::ptr::eq(self.functions[other.index()], function))?;
         overloads.get(at + 1).copied()
     }

@@ -10,7 +10,7 @@ use super::types::TypeVar;
 use super::unneeded::Elided;
 use crate::probe::{Context, Site, TextVariable};
 use crate::program::{LocalId, Variable, id};
-use spile_source::{FileId, Span};
+use spile_source::Span;
 use spile_syntax::ast;
 
 id!(/** A declared function, or a copy of one for a probe site: index into the functions of inference. */ InstanceId);
@@ -82,17 +82,17 @@ impl Unit {
         id
     }
 
-    /// The local that a name in `file` refers to. In a handler a visible global takes precedence: a local of its name
+    /// The local that a name at this place refers to. In a handler a visible global takes precedence: a local of its name
     /// belongs to a library alias. In a function, also in its copy for a probe, that local is a parameter.
-    pub fn find_local(&self, names: &Names, file: FileId, name: &str) -> Option<LocalId> {
+    pub fn find_local(&self, names: &Names, span: Span, name: &str) -> Option<LocalId> {
         let id = self.names.get(name).copied();
-        id.filter(|_| self.function.is_some() || self.at.site.is_none() || names.find_global(file, name).is_none())
+        id.filter(|_| self.function.is_some() || self.at.site.is_none() || names.find_global(span, name).is_none())
     }
 
     /// The local or global that a name refers to at this place.
     pub fn find_variable(&self, names: &Names, name: &str, span: Span) -> Option<Variable> {
-        let local = self.find_local(names, span.file, name).map(Variable::Local);
-        local.or_else(|| names.find_global(span.file, name).map(Variable::Global))
+        let local = self.find_local(names, span, name).map(Variable::Local);
+        local.or_else(|| names.find_global(span, name).map(Variable::Global))
     }
 }
 

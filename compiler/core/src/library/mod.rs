@@ -65,6 +65,13 @@ enum Text {
 }
 
 impl File {
+    fn origin(&self) -> Origin {
+        match &self.text {
+            Text::Embedded(_) => Origin::Tapset,
+            Text::Path(_) => Origin::Directory,
+        }
+    }
+
     fn read(&self) -> Result<Vec<u8>, ReadError> {
         match &self.text {
             Text::Embedded(bytes) => Ok(bytes.to_vec()),
@@ -159,7 +166,7 @@ impl Library {
     ) -> Result<Macros, ReadError> {
         let mut macros = Macros::default();
         for file in &self.macros {
-            let id = sources.add(file.name.clone(), file.read()?, Origin::Tapset);
+            let id = sources.add(file.name.clone(), file.read()?, file.origin());
             let wrong = syntax::collect_macros(sources, id, environment, &mut macros);
             problems.extend(wrong.into_iter().map(|problem| Diagnostic { severity: Severity::Warning, ..problem }));
         }
@@ -191,7 +198,7 @@ impl Library {
                 if matches!(state, State::Unread) && (request.all || uses.may_define_needed(&file.offers, &defined)) {
                     let bytes = file.read()?;
                     let macros = macros.for_text(self, &bytes, sources, environment, problems)?;
-                    let id = sources.add(file.name.clone(), bytes, Origin::Tapset);
+                    let id = sources.add(file.name.clone(), bytes, file.origin());
                     let (script, wrong) = syntax::parse(sources, id, environment, macros);
                     *state = State::Read(script, wrong);
                 }

@@ -13,7 +13,7 @@ use crate::lexer;
 use crate::macros::{Macro, Macros};
 use crate::token::{Argument, AtOperator, Keyword, Kind, Op, Token};
 use crate::version::compare_versions;
-use spile_source::{ExpansionId, Origin, SourceMap, Span};
+use spile_source::{ExpansionId, SourceMap, Span};
 
 /// Maximum number of macro calls in one file. Scripts make some hundreds; macros that double themselves make 2^n.
 const MAX_CALLS: usize = 100_000;
@@ -264,7 +264,7 @@ impl<'a> Expander<'a> {
     /// Whether `--compatible` allows this version at `span`. The library is written in the current language.
     fn allows_version(&self, since: &str, span: Span) -> bool {
         let spoken = self.environment.compatible.as_str();
-        let is_library = self.sources.file(span.file).origin == Origin::Tapset;
+        let is_library = self.sources.file(span.file).origin.is_library();
         is_library || since.is_empty() || spoken.is_empty() || compare_versions(spoken, since).is_ge()
     }
 

@@ -158,7 +158,8 @@ impl BuildContext {
         fs::create_dir_all(&directory)?;
         let mut command = self.command(test, &directory)?;
         command.arg(format!("-p{pass}"));
-        command.args(["-m", &script.name]).args(&script.options);
+        let root = self.root.display().to_string();
+        command.args(["-m", &script.name]).args(script.options.iter().map(|option| option.replace("$ROOT", &root)));
         command.arg(script_path(&self.root, test, script)).args(&script.args);
         observe(&mut command)
     }

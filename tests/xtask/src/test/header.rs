@@ -5,7 +5,7 @@
 //! | key | meaning | default |
 //! |---|---|---|
 //! | `pass` | 1 to 4: spile on the host with `-pN`; 5: run in the guest | 5 |
-//! | `options`, `args` | for spile, and after the script | none |
+//! | `options`, `args` | for spile, and after the script; `$ROOT` in an option is the top of the repository | none |
 //! | `run` | command to run while the script is active (`-c`); more lines make a longer command | none: the script ends itself |
 //! | `setup` | shell commands in the guest before it starts | none |
 //! | `modules` | test modules, or the kernel's own, to load first; scripts can name the test modules in any case | none |

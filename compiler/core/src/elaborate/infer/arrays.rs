@@ -180,7 +180,7 @@ impl<'a> Inference<'_, 'a> {
     /// `delete` of an array, an element, some elements or an aggregate; false: of something else.
     pub(super) fn infer_delete(&mut self, unit: &mut Unit, expr: &'a ast::Expr) -> bool {
         if let ast::ExprKind::Ident(name) = &expr.kind
-            && unit.find_local(self.names, expr.span.file, name).is_some()
+            && unit.find_local(self.names, expr.span, name).is_some()
         {
             return false;
         }

@@ -55,7 +55,7 @@ impl<'a> Inference<'_, 'a> {
         let names = self.names;
         let elided = std::mem::take(&mut unit.elided);
         self.dead += 1;
-        for statement in statements.iter().filter(|statement| !names.is_library(statement.span.file)) {
+        for statement in statements.iter().filter(|statement| !names.is_library(statement.span)) {
             self.infer_statement(unit, statement);
         }
         self.dead -= 1;
@@ -72,7 +72,7 @@ impl<'a> Inference<'_, 'a> {
         // Where context variables exist, what depends on them is resolved before names are: a branch may be for another
         // kernel.
         let settled = unit.at.has_variables();
-        if settled || self.env.is_library(span.file) {
+        if settled || self.names.is_library(span) {
             return None;
         }
         let uses: Vec<(bool, bool)> = self.typed.globals.iter().map(|global| (global.read, global.written)).collect();

@@ -283,7 +283,7 @@ impl<'a> Inference<'_, 'a> {
             head = base;
         }
         let ExprKind::Ident(name) = &head.kind else { return false };
-        if unit.names.contains_key(name) || self.names.find_global(head.span.file, name).is_some() {
+        if unit.names.contains_key(name) || self.names.find_global(head.span, name).is_some() {
             return false;
         }
         let number = match &left.kind {
@@ -295,7 +295,7 @@ impl<'a> Inference<'_, 'a> {
             ),
             // A number has no members: with spaces around the dot, a string is meant.
             ExprKind::Ident(word) if left.span.end + 1 == right.span.start => {
-                let known = unit.names.contains_key(word) || self.names.find_global(left.span.file, word).is_some();
+                let known = unit.names.contains_key(word) || self.names.find_global(left.span, word).is_some();
                 let ty = known.then(|| self.infer(unit, left));
                 ty.is_some_and(|ty| self.typed.types.get(ty) == Some(Type::Long))
             }
@@ -395,7 +395,7 @@ impl<'a> Inference<'_, 'a> {
     /// Marks the globals that comments in the C declare as used.
     pub(super) fn infer_embedded(&mut self, code: &ast::EmbeddedC) {
         for (name, access) in mark::pragmas(code) {
-            match self.names.find_global(code.span.file, name) {
+            match self.names.find_global(code.span, name) {
                 Some(id) => {
                     let global = &mut self.typed.globals[id.index()];
                     global.read |= access == Access::Read;

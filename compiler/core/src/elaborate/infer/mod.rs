@@ -122,13 +122,13 @@ impl<'e, 'a> Inference<'e, 'a> {
     /// The variable of that name: a global, a local, or a new local.
     pub(super) fn variable(&mut self, unit: &mut Unit, name: &ast::Name, used: Use) -> TypeVar {
         let (read, written) = (used == Use::Read && self.dead == 0, used == Use::Written);
-        if let Some(id) = unit.find_local(self.names, name.span.file, &name.text) {
+        if let Some(id) = unit.find_local(self.names, name.span, &name.text) {
             let local = &mut unit.locals[id.index()];
             local.assigned |= written;
             local.read |= read;
             return local.ty;
         }
-        if let Some(id) = self.names.find_global(name.span.file, &name.text) {
+        if let Some(id) = self.names.find_global(name.span, &name.text) {
             let global = &mut self.typed.globals[id.index()];
             if written {
                 global.written = true;

@@ -42,7 +42,7 @@ impl<'a> Inference<'_, 'a> {
         let mut errors = Vec::new();
         visit::in_expression(condition, &mut |expr| {
             let what = match &expr.kind {
-                ExprKind::Ident(name) if self.names.find_global(expr.span.file, name).is_none() => {
+                ExprKind::Ident(name) if self.names.find_global(expr.span, name).is_none() => {
                     "a variable that is not a global"
                 }
                 ExprKind::Assign(..) | ExprKind::Step { .. } => "an assignment",

@@ -52,7 +52,7 @@ impl Lookup<'_, '_> {
 
     /// The kernel type that a builtin's result points to.
     fn builtin_pointee(&self, name: &ast::Name, arity: usize) -> Option<&'static str> {
-        let own = !self.names.overloads(name.span.file, &name.text, arity).is_empty();
+        let own = !self.names.overloads(name.span, &name.text, arity).is_empty();
         (!own && name.text == "task_current" && arity == 0).then_some("task_struct")
     }
 
@@ -72,11 +72,11 @@ impl Lookup<'_, '_> {
         match &expr.kind {
             ExprKind::Ident(name) => match unit.names.get(name) {
                 Some(id) => Some(unit.locals.get(id.index())?.ty),
-                None => self.names.find_global(expr.span.file, name).map(|id| self.typed.globals[id.index()].ty),
+                None => self.names.find_global(expr.span, name).map(|id| self.typed.globals[id.index()].ty),
             },
             ExprKind::Index(base, _) => match &base.kind {
                 ExprKind::Ident(name) => {
-                    self.names.find_global(base.span.file, name).map(|id| self.typed.globals[id.index()].ty)
+                    self.names.find_global(base.span, name).map(|id| self.typed.globals[id.index()].ty)
                 }
                 _ => None,
             },

@@ -44,7 +44,7 @@ impl Lowering<'_, '_> {
             },
             _ => return Err(not_global),
         };
-        let global = self.names.find_global(base.span.file, name).ok_or(not_global)?;
+        let global = self.names.find_global(base.span, name).ok_or(not_global)?;
         Ok(Element { global, keys: self.lower_keys(unit, indices)?, span: base.span })
     }
 
@@ -115,7 +115,7 @@ impl Lowering<'_, '_> {
             }
             ast::ExprKind::Index(base, indices) => {
                 let ast::ExprKind::Ident(name) = &base.kind else { return Ok(None) };
-                let Some(global) = self.names.find_global(base.span.file, name) else { return Ok(None) };
+                let Some(global) = self.names.find_global(base.span, name) else { return Ok(None) };
                 Ok(Some(StmtKind::DeleteElements { global, keys: self.lower_slice(unit, indices)? }))
             }
             _ => Ok(None),

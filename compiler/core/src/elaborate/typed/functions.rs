@@ -86,7 +86,7 @@ impl<'a> Typed<'a> {
         name: &ast::Name,
         arity: usize,
     ) -> Result<Callee, Error> {
-        if let Some(&index) = names.overloads(name.span.file, &name.text, arity).first() {
+        if let Some(&index) = names.overloads(name.span, &name.text, arity).first() {
             return Ok(Callee::Function(self.in_context(names, index, at)));
         }
         match builtin::find(&name.text, arity) {
@@ -136,7 +136,7 @@ impl<'a> Typed<'a> {
             if contextual {
                 break;
             }
-            for callee in names.overloads(name.span.file, &name.text, arity) {
+            for callee in names.overloads(name.span, &name.text, arity) {
                 contextual |= self.is_contextual(names, callee);
             }
         }
@@ -172,7 +172,7 @@ impl<'a> Typed<'a> {
 
 /// Why a call has no meaning: another number of arguments, or no function of the name.
 fn no_callee(names: &Names, name: &ast::Name, arity: usize) -> Error {
-    let functions = names.functions_named(name.span.file, &name.text);
+    let functions = names.functions_named(name.span, &name.text);
     let declared = functions.first().map(|&index| names.functions[index.index()].name.span);
     let mut takes: Vec<usize> =
         functions.iter().map(|&index| names.functions[index.index()].parameters.len()).collect();

@@ -104,7 +104,7 @@ pub(super) fn unread_in<'b>(names: &Names, block: &'b Block, read: Option<&HashS
     accesses.block(block);
     let unread = |(name, span): &(&'b str, Span)| {
         let elsewhere = read.is_some_and(|read| read.contains(name));
-        let local = !accesses.read.contains(name) && !elsewhere && names.find_global(span.file, name).is_none();
+        let local = !accesses.read.contains(name) && !elsewhere && names.find_global(*span, name).is_none();
         local.then_some(*name)
     };
     accesses.written.iter().filter_map(unread).collect()

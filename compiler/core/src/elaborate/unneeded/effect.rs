@@ -86,7 +86,7 @@ impl<'a> Effects<'_, 'a> {
                 ExprKind::Assign(AssignOp::Compound(op), ..) => matches!(op, BinaryOp::Divide | BinaryOp::Modulo),
                 ExprKind::Call(name, arguments) => {
                     let arity = arguments.len();
-                    let own = !self.names.overloads(name.span.file, &name.text, arity).is_empty();
+                    let own = !self.names.overloads(name.span, &name.text, arity).is_empty();
                     own || builtin::find(&name.text, arity).is_none_or(|builtin| builtin.fails)
                 }
                 ExprKind::Target(_)
@@ -110,7 +110,7 @@ impl<'a> Effects<'_, 'a> {
     }
 
     fn call_changes(&mut self, name: &'a spile_syntax::ast::Name, arity: usize) -> bool {
-        let functions = self.names.overloads(name.span.file, &name.text, arity);
+        let functions = self.names.overloads(name.span, &name.text, arity);
         if functions.is_empty() {
             return builtin::find(&name.text, arity).is_none_or(|builtin| !builtin.pure);
         }

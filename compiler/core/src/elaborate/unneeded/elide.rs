@@ -47,7 +47,7 @@ pub(in crate::elaborate) fn elided_of_function<'a>(
     names: &Names<'a>,
     block: &'a Block,
 ) -> Elided {
-    let library = block.statements.first().is_none_or(|first| env.is_library(first.span.file));
+    let library = block.statements.first().is_none_or(|first| names.is_library(first.span));
     if library { Elided::default() } else { elided(env, names, &block.statements.iter().collect::<Vec<_>>()) }
 }
 
@@ -73,7 +73,7 @@ impl<'e, 'a> Elision<'e, 'a> {
         let local = all
             .written
             .iter()
-            .filter(|(name, span)| !all.updated.contains(name) && names.find_global(span.file, name).is_none());
+            .filter(|(name, span)| !all.updated.contains(name) && names.find_global(*span, name).is_none());
         let reads = local.map(|(name, _)| (*name, 0)).collect();
         let effects = Effects { names, unread: HashSet::new(), within: Vec::new() };
         let (writers, enclosing) = (HashMap::new(), HashMap::new());

@@ -11,7 +11,7 @@ use crate::elaborate::names::Names;
 use spile_syntax::ast::{AssignOp, Block, Expr, ExprKind, Index, Stmt, StmtKind};
 use spile_syntax::visit;
 
-/// Variables that statements mention.
+/// Variables that statements mention, without globals.
 #[derive(Default)]
 struct Used<'a> {
     names: HashSet<&'a str>,
@@ -20,10 +20,12 @@ struct Used<'a> {
 }
 
 impl<'a> Used<'a> {
-    fn add(&mut self, statement: &'a Stmt) {
+    fn add(&mut self, names: &Names, statement: &'a Stmt) {
         visit::in_statement(statement, &mut |expr| match &expr.kind {
             ExprKind::Ident(name) => {
-                self.names.insert(name);
+                if !self.names.contains(name.as_str()) && names.find_global(expr.span, name).is_none() {
+                    self.names.insert(name);
+                }
             }
             ExprKind::EmbeddedC(_) => self.all = true,
             _ => {}
@@ -42,13 +44,13 @@ pub(in crate::elaborate) fn needed<'a>(
     let mut used = Used::default();
     let after: Vec<&'a Stmt> =
         body.statements.iter().chain(epilogues.iter().flat_map(|block| &block.statements)).collect();
-    after.iter().for_each(|statement| used.add(statement));
+    after.iter().for_each(|statement| used.add(names, statement));
     let mut needed = Vec::new();
     for statement in prologues.iter().flat_map(|block| &block.statements).rev() {
         let mut assigned = Vec::new();
-        let plain = names.is_library(statement.span.file) && assigns(names, statement, &mut assigned);
+        let plain = names.is_library(statement.span) && assigns(names, statement, &mut assigned);
         if !plain || used.all || assigned.iter().any(|name| used.names.contains(name)) {
-            used.add(statement);
+            used.add(names, statement);
             needed.push(statement);
         }
     }
@@ -68,7 +70,7 @@ fn assigns<'s>(names: &Names, statement: &'s Stmt, assigned: &mut Vec<&'s str>) 
                 && otherwise.as_ref().is_none_or(|otherwise| assigns(names, otherwise, assigned))
         }
         StmtKind::Expr(Expr { kind: ExprKind::Assign(AssignOp::Set, left, right), .. }) => match &left.kind {
-            ExprKind::Ident(name) if names.find_global(statement.span.file, name).is_none() => {
+            ExprKind::Ident(name) if names.find_global(left.span, name).is_none() => {
                 assigned.push(name);
                 is_value(right)
             }

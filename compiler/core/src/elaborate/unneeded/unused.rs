@@ -63,7 +63,7 @@ pub(in crate::elaborate) fn warn<'a>(env: &mut Environment<'a>, names: &Names<'a
 
 /// An overload after one that never executes `next`.
 fn warn_of_unreached(env: &mut Environment, names: &Names, function: &ast::Function) {
-    let overloads = names.overloads(function.name.span.file, &function.name.text, function.parameters.len());
+    let overloads = names.overloads(function.name.span, &function.name.text, function.parameters.len());
     let all: Vec<&ast::Function> = overloads.into_iter().map(|index| names.functions[index.index()]).collect();
     let steps_aside = |function: &ast::Function| match &function.body {
         ast::FunctionBody::Script(block) => {
@@ -87,7 +87,7 @@ fn warn_of_body(env: &mut Environment, names: &Names, block: &Block, read: Optio
         let elsewhere = read.is_some_and(|read| read.contains(name));
         if !accesses.read.contains(name)
             && !elsewhere
-            && names.find_global(span.file, name).is_none()
+            && names.find_global(*span, name).is_none()
             && !codes.iter().any(|code| names_argument(code, name))
         {
             env.report(Unneeded::UnreadAssignment { name: name.to_string(), span: *span });
