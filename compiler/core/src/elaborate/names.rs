@@ -149,12 +149,20 @@ impl<'a> Names<'a> {
         is_library(self.sources, self.sources.reader(span))
     }
 
+    /// Whether the place is in the library that comes with the compiler.
+    pub fn is_own_library(&self, span: Span) -> bool {
+        self.is_own(self.sources.reader(span))
+    }
+
+    fn is_own(&self, file: FileId) -> bool {
+        self.sources.file(file).origin == Origin::Tapset
+    }
+
     /// The global that a name at this place refers to. The compiler's own library sees no globals of others, so that these
     /// may have any name. What a macro produces belongs to the file with its call.
     pub fn find_global(&self, span: Span, name: &str) -> Option<GlobalId> {
-        let own = |file: FileId| self.sources.file(file).origin == Origin::Tapset;
         let file = self.sources.reader(span);
-        let seen = |id: &&GlobalId| !own(file) || own(self.globals[id.index()].name.span.file);
+        let seen = |id: &&GlobalId| !self.is_own(file) || self.is_own(self.globals[id.index()].name.span.file);
         self.global_names
             .get(&(Some(file), name))
             .or_else(|| self.global_names.get(&(None, name)).filter(seen))

@@ -9,7 +9,7 @@ use std::collections::HashSet;
 use super::access::unread_in;
 use crate::builtin;
 use crate::elaborate::names::{DeclaredId, Names};
-use spile_syntax::ast::{AssignOp, BinaryOp, Block, Expr, ExprKind, FunctionBody, PrintForm, Stmt, StmtKind};
+use spile_syntax::ast::{AssignOp, BinaryOp, Block, Expr, ExprKind, FunctionBody, Name, PrintForm, Stmt, StmtKind};
 use spile_syntax::visit;
 
 /// What is known while one body is examined.
@@ -23,6 +23,11 @@ pub(super) struct Effects<'e, 'a> {
 }
 
 impl<'a> Effects<'_, 'a> {
+    /// Whether calling the function has an effect.
+    pub fn call_has_any(names: &Names<'a>, name: &'a Name, arity: usize) -> bool {
+        Effects { names, unread: HashSet::new(), within: Vec::new() }.call_changes(name, arity)
+    }
+
     /// Whether one of the statements has an effect.
     pub fn any(&mut self, statements: &'a [Stmt]) -> bool {
         statements.iter().any(|statement| self.of(statement))
@@ -109,7 +114,7 @@ impl<'a> Effects<'_, 'a> {
         matches!(&place.kind, ExprKind::Ident(name) if self.unread.contains(name.as_str()))
     }
 
-    fn call_changes(&mut self, name: &'a spile_syntax::ast::Name, arity: usize) -> bool {
+    fn call_changes(&mut self, name: &'a Name, arity: usize) -> bool {
         let functions = self.names.overloads(name.span, &name.text, arity);
         if functions.is_empty() {
             return builtin::find(&name.text, arity).is_none_or(|builtin| !builtin.pure);

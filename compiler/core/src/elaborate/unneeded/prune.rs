@@ -7,6 +7,7 @@
 
 use std::collections::HashSet;
 
+use super::effect::Effects;
 use crate::elaborate::names::Names;
 use spile_syntax::ast::{AssignOp, Block, Expr, ExprKind, Index, Stmt, StmtKind};
 use spile_syntax::visit;
@@ -60,19 +61,19 @@ pub(in crate::elaborate) fn needed<'a>(
 }
 
 /// Whether the statement only assigns to local variables; adds their names.
-fn assigns<'s>(names: &Names, statement: &'s Stmt, assigned: &mut Vec<&'s str>) -> bool {
+fn assigns<'a>(names: &Names<'a>, statement: &'a Stmt, assigned: &mut Vec<&'a str>) -> bool {
     match &statement.kind {
         StmtKind::Empty => true,
         StmtKind::Block(block) => block.statements.iter().all(|statement| assigns(names, statement, assigned)),
         StmtKind::If { condition, then, otherwise } => {
-            is_value(condition)
+            is_value(names, condition)
                 && assigns(names, then, assigned)
                 && otherwise.as_ref().is_none_or(|otherwise| assigns(names, otherwise, assigned))
         }
         StmtKind::Expr(Expr { kind: ExprKind::Assign(AssignOp::Set, left, right), .. }) => match &left.kind {
             ExprKind::Ident(name) if names.find_global(left.span, name).is_none() => {
                 assigned.push(name);
-                is_value(right)
+                is_value(names, right)
             }
             _ => false,
         },
@@ -80,10 +81,12 @@ fn assigns<'s>(names: &Names, statement: &'s Stmt, assigned: &mut Vec<&'s str>) 
     }
 }
 
-/// Whether evaluating it has no effect; functions that the library calls for a value are assumed to have none.
-fn is_value(expr: &Expr) -> bool {
-    let index = |index: &Index| match index {
-        Index::Expr(expr) => is_value(expr),
+/// Whether evaluating it has no effect; functions that the compiler's own library calls for a value are assumed to have
+/// none.
+fn is_value<'a>(names: &Names<'a>, expr: &'a Expr) -> bool {
+    let value = |expr: &'a Expr| is_value(names, expr);
+    let index = |index: &'a Index| match index {
+        Index::Expr(expr) => value(expr),
         Index::Any(_) => true,
     };
     match &expr.kind {
@@ -97,14 +100,17 @@ fn is_value(expr: &Expr) -> bool {
         | ExprKind::Unary(_, base)
         | ExprKind::Entry(base)
         | ExprKind::EnumName { value: base, .. }
-        | ExprKind::Cast { value: base, .. } => is_value(base),
-        ExprKind::Index(base, indices) => is_value(base) && indices.iter().all(index),
-        ExprKind::Call(_, arguments) => arguments.iter().all(is_value),
-        ExprKind::Binary(_, left, right) => is_value(left) && is_value(right),
-        ExprKind::Conditional(condition, then, otherwise) => {
-            [condition, then, otherwise].into_iter().all(|expr| is_value(expr))
+        | ExprKind::Cast { value: base, .. } => value(base),
+        ExprKind::Index(base, indices) => value(base) && indices.iter().all(index),
+        ExprKind::Call(name, arguments) => {
+            arguments.iter().all(value)
+                && (names.is_own_library(name.span) || !Effects::call_has_any(names, name, arguments.len()))
         }
-        ExprKind::Print(print) => print.to_string && print.arguments.iter().all(is_value),
+        ExprKind::Binary(_, left, right) => value(left) && value(right),
+        ExprKind::Conditional(condition, then, otherwise) => {
+            [condition, then, otherwise].into_iter().all(|expr| value(expr))
+        }
+        ExprKind::Print(print) => print.to_string && print.arguments.iter().all(value),
         _ => false,
     }
 }
