@@ -425,7 +425,7 @@ pub enum Order {
 }
 
 /// A named variable.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Variable {
     /// Of the function or handler.
     Local(LocalId),

@@ -21,7 +21,7 @@ use super::error::{AggregateError, Error, StatementError, VariableError};
 use super::lookup::value::place_of;
 use super::lookup::{Lookup, Operands, find};
 use super::mark;
-use super::names::Names;
+use super::names::{DeclaredId, Names};
 use super::typed::Typed;
 use super::types::TypeVar;
 use super::unit::{Handler, Unit};
@@ -63,8 +63,21 @@ pub(super) fn lower<'a>(
 #[derive(Default)]
 struct Saved {
     values: Vec<Expr>,
-    /// By spelling.
-    names: HashMap<String, SavedId>,
+    /// Those of expressions that may be evaluated once for all their uses.
+    known: HashMap<SavedKey, SavedId>,
+}
+
+/// A saved expression: its spelling, and what the names in it refer to there.
+#[derive(PartialEq, Eq, Hash)]
+struct SavedKey {
+    text: String,
+    names: Vec<Referent>,
+}
+
+#[derive(PartialEq, Eq, Hash)]
+enum Referent {
+    Variable(Option<Variable>),
+    Function(Option<DeclaredId>),
 }
 
 struct Lowering<'e, 'a> {

@@ -5,19 +5,20 @@
 use super::pretty::DECIMAL;
 use super::print::{directive, plain};
 use super::rust_text::{self, RustText};
-use super::{Lowered, Lowering};
+use super::{Lowered, Lowering, Referent, SavedKey};
 use crate::builtin;
 use crate::elaborate::error::{Error, TypeError, VariableError};
 use crate::elaborate::lookup::is_text;
 use crate::elaborate::lookup::member::part_of;
 use crate::elaborate::lookup::value::{address_of, binary, debug_error, load};
 use crate::elaborate::unit::Unit;
+use crate::elaborate::unneeded::expression_has_effect;
 use crate::probe::{Location, TypedLocation, beyond, joined, registers};
 use crate::program::{BinaryOp, Expr, LongExpr, LongKind, Print, PrintPiece, SavedId, StringExpr, StringKind};
 use spile_debuginfo::{BaseEncoding, FoundMember, Member, Type as CType};
 use spile_source::Span;
 use spile_source::diagnostic::{Code, Diagnostic};
-use spile_syntax::ast;
+use spile_syntax::{ast, visit};
 
 /// Whether the kernel memory that a value is read from can be read, as an expression that does not fail; None: it is only
 /// in registers, or on the stack. The compiler may name `pointer->member` as the place of a variable where `pointer` has
@@ -167,20 +168,39 @@ impl Lowering<'_, '_> {
             return Err(VariableError::NotReturnProbe { span }.into());
         }
         let site = unit.at.site.ok_or(VariableError::NotReturnProbe { span })?;
-        let key = spile_syntax::print::expr(expr);
-        let known = self.saved.entry(site).or_default();
-        if let Some(&id) = known.names.get(&key) {
-            return Ok(Expr::saved(id, known.values[id.index()].ty(), span));
+        // What has an effect is evaluated for each use.
+        let key = (!expression_has_effect(self.names, expr)).then(|| self.saved_key(unit, expr));
+        let saved = self.saved.entry(site).or_default();
+        if let Some(&id) = key.as_ref().and_then(|key| saved.known.get(key)) {
+            return Ok(Expr::saved(id, saved.values[id.index()].ty(), span));
         }
         self.at_entry = true;
         let value = self.lower(unit, expr);
         self.at_entry = false;
         let value = value?;
-        let known = self.saved.entry(site).or_default();
-        let (ty, id) = (value.ty(), SavedId(known.values.len() as u32));
-        known.values.push(value);
-        known.names.insert(key, id);
+        let saved = self.saved.entry(site).or_default();
+        let (ty, id) = (value.ty(), SavedId(saved.values.len() as u32));
+        saved.values.push(value);
+        if let Some(key) = key {
+            saved.known.insert(key, id);
+        }
         Ok(Expr::saved(id, ty, span))
+    }
+
+    /// In two files, or a handler and a function, one spelling may mean different variables and functions.
+    fn saved_key(&self, unit: &Unit, expr: &ast::Expr) -> SavedKey {
+        let mut names = Vec::new();
+        visit::in_expression(expr, &mut |inner| match &inner.kind {
+            ast::ExprKind::Ident(name) => {
+                names.push(Referent::Variable(unit.find_variable(self.names, name, inner.span)));
+            }
+            ast::ExprKind::Call(name, arguments) => {
+                let overloads = self.names.overloads(name.span, &name.text, arguments.len());
+                names.push(Referent::Function(overloads.first().copied()));
+            }
+            _ => {}
+        });
+        SavedKey { text: spile_syntax::print::expr(expr), names }
     }
 
     /// An object as a string.

@@ -12,6 +12,11 @@ use crate::elaborate::names::{DeclaredId, Names};
 use spile_syntax::ast::{AssignOp, BinaryOp, Block, Expr, ExprKind, FunctionBody, Name, PrintForm, Stmt, StmtKind};
 use spile_syntax::visit;
 
+/// Whether evaluating the expression has an effect, wherever it is.
+pub(in crate::elaborate) fn expression_has_effect<'a>(names: &Names<'a>, expr: &'a Expr) -> bool {
+    Effects { names, unread: HashSet::new(), within: Vec::new() }.changes(expr)
+}
+
 /// What is known while one body is examined.
 pub(super) struct Effects<'e, 'a> {
     /// The declarations of scripts and tapset.

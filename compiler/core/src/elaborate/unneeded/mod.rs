@@ -15,7 +15,7 @@
 //!
 //! [`warn_of_names`], at the end too, is about values that are not what their functions say.
 //!
-//! [`effect`] serves 2 and 4: does running this statement have an effect?
+//! [`effect`] serves 1, 2 and 4: does running this statement have an effect?
 
 mod access;
 mod effect;
@@ -24,6 +24,7 @@ mod names;
 mod prune;
 mod unused;
 
+pub(super) use effect::expression_has_effect;
 pub(super) use elide::{Elided, elided, elided_of_function};
 pub(super) use names::warn_of_names;
 pub(super) use prune::needed;
