@@ -123,10 +123,7 @@ impl<'a> Lowering<'_, 'a> {
     fn lower_all(&mut self, scripts: &[ast::Script], handlers: Vec<Handler>) -> Program {
         let globals = (0..self.names.globals.len()).map(|index| self.lower_global(GlobalId(index as u32))).collect();
         let mut program = Program { globals, ..Program::default() };
-        for reached in self.typed.reached.clone() {
-            let function = self.lower_reached(reached);
-            program.functions.push(function);
-        }
+        program.functions = self.lower_functions();
         for handler in handlers {
             let probe = self.lower_handler(handler);
             program.probes.push(probe);

@@ -111,6 +111,11 @@ impl<'a> Typed<'a> {
         copy
     }
 
+    /// The copy of a function for a site, if there is one.
+    pub fn copy_of(&self, declared: DeclaredId, site: u32) -> Option<InstanceId> {
+        self.copies.get(&(declared, site)).copied()
+    }
+
     /// Whether a declared function uses context variables, directly or through what it calls.
     fn is_contextual(&mut self, names: &Names<'a>, declared: DeclaredId) -> bool {
         if let Some(known) = self.functions[declared.index()].contextual {
