@@ -134,7 +134,7 @@ struct spile_context {
 	unsigned int steps;		/* work below one statement: less than SPILE_STEPS */
 	char *frame;			/* free part of this CPU's frame memory */
 	char *frame_end;
-	int next;			/* embedded C used STAP_NEXT */
+	int next;			/* the function was left by next */
 	/*
 	 * set while a run that has had effects takes stripes: it waits longer, and fails if it
 	 * does not get them

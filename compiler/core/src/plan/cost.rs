@@ -84,6 +84,7 @@ impl<'r> CostEstimator<'r> {
             | Instr::CheckCall { .. }
             | Instr::Charge { .. }
             | Instr::TakeNext(_)
+            | Instr::SayNext
             | Instr::ReturnLong(_)
             | Instr::ReturnWritten(_) => PLAIN,
             Instr::Divide { .. } | Instr::Read { .. } | Instr::Write { .. } => READ,

@@ -236,6 +236,7 @@ fn has_effect(instr: &Instr) -> bool {
         | Instr::Charge { .. }
         | Instr::Catch { .. }
         | Instr::TakeNext(_)
+        | Instr::SayNext
         | Instr::ReturnLong(_)
         | Instr::ReturnText(_)
         | Instr::ReturnWritten(_) => false,

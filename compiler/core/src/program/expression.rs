@@ -202,8 +202,10 @@ pub enum LongKind {
     },
     /// Embedded C as an expression.
     EmbeddedC(EmbeddedC),
-    /// Whether the embedded C called last executed STAP_NEXT: 1 or 0.
+    /// Whether the function called last executed STAP_NEXT or [`LongKind::TakesNext`]: 1 or 0.
     TookNext,
+    /// Says to the caller that the function is left by `next`; its value is 0.
+    TakesNext,
 }
 
 /// The expressions of the resolved program that are strings.

@@ -13,7 +13,7 @@ use crate::elaborate::unit::{InstanceId, Unit};
 use crate::elaborate::{guru, unneeded};
 use crate::program::{FunctionId, Type};
 use spile_source::Span;
-use spile_syntax::ast;
+use spile_syntax::{ast, visit};
 
 impl<'a> Inference<'_, 'a> {
     /// Records that a function is called.
@@ -25,9 +25,11 @@ impl<'a> Inference<'_, 'a> {
         self.typed.reached.push(ProgramFunction::Instance(index));
         // All of one name agree on their types, even if they are never tried.
         self.reach_next(index);
-        if let ast::FunctionBody::EmbeddedC(code) = &self.typed.functions[index.index()].ast.body
-            && code.text.contains("STAP_NEXT")
-        {
+        let apart = match &self.typed.functions[index.index()].ast.body {
+            ast::FunctionBody::EmbeddedC(code) => code.text.contains("STAP_NEXT"),
+            ast::FunctionBody::Script(block) => next_in_try(block),
+        };
+        if apart {
             self.typed.functions[index.index()].wrapper = Some(FunctionId(self.typed.reached.len() as u32));
             self.typed.reached.push(ProgramFunction::Wrapper(index));
         }
@@ -128,4 +130,12 @@ impl<'a> Inference<'_, 'a> {
             }
         }
     }
+}
+
+/// Whether `next` is in the body of a `try`: errors of the next overload are not for its `catch`.
+fn next_in_try(block: &ast::Block) -> bool {
+    let is_next = |statement: &ast::Stmt| matches!(statement.kind, ast::StmtKind::Next);
+    visit::any_statement(block, &|statement| {
+        matches!(&statement.kind, ast::StmtKind::Try { body, .. } if visit::any_statement(body, &is_next))
+    })
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! Calls and functions: the targets of `next`, and the script functions around embedded C that can execute it.
+//! Calls and functions: the targets of `next`, and the script functions around those that only say that they executed it.
 
 use super::Lowering;
 use crate::builtin;
@@ -113,11 +113,12 @@ impl Lowering<'_, '_> {
 
     fn lower_function(&mut self, index: InstanceId) -> program::Function {
         let mut unit = std::mem::take(&mut self.typed.functions[index.index()].unit);
+        self.typed.functions[index.index()].unit.at = unit.at.clone();
         let ast = self.typed.functions[index.index()].ast;
         let body = match &ast.body {
             ast::FunctionBody::Script(block) => {
                 unit.function = Some(index);
-                let copies = self.keep_arguments(&mut unit, ast, block);
+                let copies = self.keep_arguments(&mut unit, index, ast, block);
                 let mut statements = copies;
                 statements.extend(self.lower_statements(&unit, &block.statements));
                 FunctionBody::Script(statements)
@@ -139,7 +140,16 @@ impl Lowering<'_, '_> {
     }
 
     /// The overload after one with `next` gets the arguments of the call, even if those were assigned to since.
-    fn keep_arguments(&mut self, unit: &mut Unit, ast: &ast::Function, body: &ast::Block) -> Vec<Stmt> {
+    fn keep_arguments(
+        &mut self,
+        unit: &mut Unit,
+        index: InstanceId,
+        ast: &ast::Function,
+        body: &ast::Block,
+    ) -> Vec<Stmt> {
+        if self.typed.functions[index.index()].wrapper.is_some() {
+            return Vec::new();
+        }
         if !visit::any_statement(body, &|statement| matches!(statement.kind, ast::StmtKind::Next)) {
             return Vec::new();
         }
@@ -178,6 +188,11 @@ impl Lowering<'_, '_> {
 
     /// `next` in a function.
     pub(super) fn lower_next(&mut self, function: InstanceId, span: Span) -> StmtKind {
+        if self.typed.functions[function.index()].wrapper.is_some() {
+            let says = LongExpr { kind: LongKind::TakesNext, span }.into();
+            let statement = |kind| Stmt { kind, span };
+            return StmtKind::Block(vec![statement(StmtKind::Expr(says)), statement(StmtKind::Return(None))]);
+        }
         let arguments = self.arguments.clone();
         let arguments = arguments.into_iter().map(|(id, ty)| read(id, self.typed.type_of(ty), span)).collect();
         self.go_on(function, arguments, span)
@@ -206,7 +221,8 @@ impl Lowering<'_, '_> {
         }
     }
 
-    /// A function around embedded C: calls it, and continues with the next overload if it executed STAP_NEXT.
+    /// A function around embedded C, or around a script's function with `next` in a `try`: calls it, and continues with the
+    /// next overload if it executed `next`.
     fn lower_wrapper(&mut self, index: InstanceId) -> program::Function {
         let ast = self.typed.functions[index.index()].ast;
         let span = ast.span;
@@ -245,7 +261,7 @@ impl Lowering<'_, '_> {
             parameters: ast.parameters.len(),
             locals,
             returns,
-            site: None,
+            site: self.typed.functions[index.index()].unit.at.site,
             body: FunctionBody::Script(statements),
             span,
         }

@@ -32,7 +32,8 @@ pub(in crate::elaborate) struct Function<'a> {
     pub id: Option<FunctionId>,
     /// The target of `next`, once known.
     pub next: Option<InstanceId>,
-    /// It is embedded C that can execute `next`: calls go to a script function around it, with this number.
+    /// It is embedded C that can execute `next`, or does so in a `try`: calls go to a script function around it, with this
+    /// number.
     pub wrapper: Option<FunctionId>,
     /// It uses context variables, directly or through what it calls; None: not determined yet.
     contextual: Option<bool>,
@@ -42,7 +43,7 @@ pub(in crate::elaborate) struct Function<'a> {
 #[derive(Clone, Copy)]
 pub(in crate::elaborate) enum ProgramFunction {
     Instance(InstanceId),
-    /// The script function around embedded C with `STAP_NEXT`.
+    /// The script function around one that only says that it executed `next`.
     Wrapper(InstanceId),
 }
 

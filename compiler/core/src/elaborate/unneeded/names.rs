@@ -218,6 +218,7 @@ impl<'p> Uses<'p> {
             | LongKind::Variable(_)
             | LongKind::Saved(_)
             | LongKind::TookNext
+            | LongKind::TakesNext
             | LongKind::Register { .. }
             | LongKind::KernelAddress { .. }
             | LongKind::ModuleAddress { .. }

@@ -156,6 +156,7 @@ impl Writer<'_> {
                 self.line(&format!("\tgoto {};", label_name(*uncaught)));
                 self.line(&format!("{name}.text = {};", memory(*buffer)));
             }
+            Instr::SayNext => self.line("c->next = 1;"),
             Instr::TakeNext(to) => self.line(&format!("{} = spile_took_next(c);", self.long(*to))),
             Instr::ReturnLong(value) => self.line(&format!("result = {};", self.value(value))),
             Instr::ReturnWritten(text) => self.line(&format!("result = {}.length;", self.text_name(*text))),

@@ -434,8 +434,10 @@ pub enum Instr {
         /// Target if the error cannot be caught.
         uncaught: LabelId,
     },
-    /// Whether embedded C executed STAP_NEXT; resets that.
+    /// Whether the function called last executed STAP_NEXT or [`Instr::SayNext`]; resets that.
     TakeNext(LongId),
+    /// Says to the caller that the function is left by `next`.
+    SayNext,
     /// Sets the result.
     ReturnLong(Value),
     /// Copies the result to the caller's memory.
@@ -497,6 +499,7 @@ impl Instr {
             | Instr::Check(_)
             | Instr::CheckCall { .. }
             | Instr::Charge { .. }
+            | Instr::SayNext
             | Instr::ReturnLong(_)
             | Instr::ReturnText(_)
             | Instr::ReturnWritten(_) => None,

@@ -159,6 +159,7 @@ fn visit_instr(instr: &mut Instr, see: &mut Visitor) {
         | Instr::Check(_)
         | Instr::Catch { .. }
         | Instr::TakeNext(_)
+        | Instr::SayNext
         | Instr::ReturnWritten(_) => {}
     }
 }

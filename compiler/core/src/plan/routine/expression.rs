@@ -224,6 +224,10 @@ impl Builder<'_, '_> {
                 self.push(Instr::TakeNext(to));
                 Value::Long(to)
             }
+            LongKind::TakesNext => {
+                self.push(Instr::SayNext);
+                Value::Const(0)
+            }
         })
     }
 

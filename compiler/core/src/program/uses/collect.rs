@@ -354,7 +354,7 @@ impl Collector {
                 self.long(index);
                 self.element(aggregate, Access::Read, span);
             }
-            LongKind::Const(_) | LongKind::Saved(_) | LongKind::TookNext => {}
+            LongKind::Const(_) | LongKind::Saved(_) | LongKind::TookNext | LongKind::TakesNext => {}
             LongKind::KernelAddress { .. } | LongKind::ModuleAddress { .. } => {}
             LongKind::Register { offset } => {
                 self.summary.registers |= 1u64.checked_shl(offset / 8).unwrap_or(ALL_REGISTERS);
