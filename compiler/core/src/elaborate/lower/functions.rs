@@ -154,6 +154,14 @@ impl Lowering<'_, '_> {
             return Vec::new();
         }
         let mut written: Vec<&str> = Vec::new();
+        visit::statements(body, &mut |statement| match &statement.kind {
+            ast::StmtKind::Foreach(foreach) => {
+                written.extend(foreach.keys.iter().chain(&foreach.value).map(|name| name.text.as_str()));
+            }
+            ast::StmtKind::Try { message: Some(name), .. } => written.push(&name.text),
+            ast::StmtKind::Delete(ast::Expr { kind: ast::ExprKind::Ident(name), .. }) => written.push(name),
+            _ => {}
+        });
         visit::expressions(body, &mut |expr| match &expr.kind {
             ast::ExprKind::Assign(_, target, _) | ast::ExprKind::Step { target, .. } => {
                 if let ast::ExprKind::Ident(name) = &target.kind {

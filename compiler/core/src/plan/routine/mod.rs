@@ -21,6 +21,7 @@ use super::storage::GlobalRef;
 use super::tables::{Line, Tables};
 use crate::program::{self, Expr, GlobalId, LocalId, LongExpr, Stmt, StringExpr, Type};
 use spile_source::Span;
+use std::collections::HashSet;
 
 /// Builds one routine.
 pub(super) struct Builder<'p, 's> {
@@ -156,9 +157,14 @@ impl<'p, 's> Builder<'p, 's> {
     /// Declares the locals; the first `parameters` of them are parameters, which are returned.
     pub(super) fn declare(&mut self, locals: &[program::Local], parameters: usize) -> Vec<Parameter> {
         let mut declared = Vec::new();
+        let mut taken = HashSet::new();
         for (index, local) in locals.iter().enumerate() {
             let parameter = index < parameters;
-            let name = c_name(&local.name);
+            // Those that the compiler adds may have the name of one of the script's, which come first.
+            let mut name = c_name(&local.name);
+            while !taken.insert(name.clone()) {
+                name.push('_');
+            }
             match local.ty {
                 Type::Long => {
                     let id = self.new_long(format!("l_{name}"), parameter);
