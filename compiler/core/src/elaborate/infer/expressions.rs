@@ -23,11 +23,8 @@ impl<'a> Inference<'_, 'a> {
             ExprKind::Call(name, arguments) => {
                 self.infer_call(unit, name, arguments);
             }
-            ExprKind::Assign(op, left, right) => {
-                self.infer_assign(unit, *op, left, right, expr.span);
-            }
-            ExprKind::Step { target, .. } => {
-                self.infer_step(unit, target);
+            ExprKind::Assign(..) | ExprKind::Step { .. } => {
+                self.infer_unused(unit, expr);
             }
             // A name by itself has a type only if another use gives it one.
             ExprKind::Ident(text) => {
@@ -39,12 +36,24 @@ impl<'a> Inference<'_, 'a> {
         }
     }
 
+    /// An expression whose value nothing uses: one that writes does not read.
+    fn infer_unused(&mut self, unit: &mut Unit, expr: &'a ast::Expr) -> TypeVar {
+        match &expr.kind {
+            ExprKind::Assign(op, left, right) => self.infer_assign(unit, *op, left, right, (expr.span, false)),
+            ExprKind::Step { target, .. } => {
+                self.infer_step(unit, target);
+                self.typed.types.known(Type::Long, expr.span)
+            }
+            _ => self.infer(unit, expr),
+        }
+    }
+
     fn infer_step(&mut self, unit: &mut Unit, target: &'a ast::Expr) {
         let ty = self.infer_written(unit, target);
         self.set(ty, Type::Long, target.span);
     }
 
-    /// The value of an assignment is used: that counts as a read.
+    /// The value of `x op= y` or `x++` is used: that counts as a read.
     fn infer_result(&mut self, unit: &Unit, target: &'a ast::Expr) {
         let global = match &target.kind {
             ExprKind::Ident(name) => match unit.find_variable(self.names, name, target.span) {
@@ -147,8 +156,10 @@ impl<'a> Inference<'_, 'a> {
             }
             ExprKind::Binary(op, left, right) => self.infer_binary(unit, *op, left, right, span),
             ExprKind::Assign(op, left, right) => {
-                self.infer_result(unit, left);
-                self.infer_assign(unit, *op, left, right, span)
+                if let AssignOp::Compound(_) = op {
+                    self.infer_result(unit, left);
+                }
+                self.infer_assign(unit, *op, left, right, (span, true))
             }
             ExprKind::Step { target, .. } => {
                 self.infer_result(unit, target);
@@ -308,13 +319,14 @@ impl<'a> Inference<'_, 'a> {
         number
     }
 
+    /// `used`: its value is.
     fn infer_assign(
         &mut self,
         unit: &mut Unit,
         op: AssignOp,
         left: &'a ast::Expr,
         right: &'a ast::Expr,
-        span: Span,
+        (span, used): (Span, bool),
     ) -> TypeVar {
         match op {
             AssignOp::Aggregate => {
@@ -322,7 +334,10 @@ impl<'a> Inference<'_, 'a> {
                 self.typed.types.known(Type::Long, span)
             }
             AssignOp::Set => {
-                let value = self.infer(unit, right);
+                let value = match &left.kind {
+                    ExprKind::Ident(name) if !used && unit.elided.is_unread(name) => self.infer_unused(unit, right),
+                    _ => self.infer(unit, right),
+                };
                 let place = self.infer_written(unit, left);
                 self.note_flow(unit, right, place);
                 self.equate_at(place, value, right.span);

@@ -15,14 +15,19 @@ use crate::elaborate::names::Names;
 use spile_syntax::ast::{Block, Expr, ExprKind, Stmt, StmtKind};
 use spile_syntax::visit;
 
-/// The statements that are left out, each with all inside it.
+/// The statements that are left out, each with all inside it, and the local variables that no other statement reads.
 #[derive(Clone, Default)]
-pub(in crate::elaborate) struct Elided(Rc<HashSet<*const Stmt>>);
+pub(in crate::elaborate) struct Elided(Rc<(HashSet<*const Stmt>, HashSet<String>)>);
 
 impl Elided {
     /// Whether the statement itself is left out.
     pub fn has(&self, statement: &Stmt) -> bool {
-        self.0.contains(&std::ptr::from_ref(statement))
+        self.0.0.contains(&std::ptr::from_ref(statement))
+    }
+
+    /// Whether the name is that of a local variable which is only assigned to.
+    pub fn is_unread(&self, name: &str) -> bool {
+        self.0.1.contains(name)
     }
 }
 
@@ -38,7 +43,8 @@ pub(in crate::elaborate) fn elided<'a>(env: &Environment<'a>, names: &Names<'a>,
     }
     let mut elision = Elision::new(names, statements);
     elision.run();
-    Elided(Rc::new(elision.dead))
+    let unread = elision.effects.unread.iter().map(|name| (*name).to_string()).collect();
+    Elided(Rc::new((elision.dead, unread)))
 }
 
 /// The same for the body of a function; empty for functions of the library.
