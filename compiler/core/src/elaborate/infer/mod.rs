@@ -21,7 +21,10 @@ use super::unit::{Handler, Local, Unit};
 use crate::program::Type;
 use flow::Flow;
 use spile_source::Span;
-use spile_syntax::ast;
+use spile_syntax::{ast, visit};
+
+/// Most rounds of inference: a branch that is taken only in a later one may itself ask.
+const MAX_WALKS: usize = 4;
 
 /// The traversal of all code.
 pub(super) struct Inference<'e, 'a> {
@@ -49,8 +52,7 @@ pub(super) fn infer<'a>(
     handlers: &mut [Handler<'a>],
 ) -> Typed<'a> {
     let mut inference = Inference::new(env, names, counters);
-    inference.walk(handlers);
-    inference.find_pointees(handlers);
+    inference.walk_all(handlers);
     inference.check_globals();
     inference.check_types(handlers);
     inference.typed
@@ -64,8 +66,7 @@ pub(super) fn infer_for_survey<'a>(
 ) -> Typed<'a> {
     let counters = Counters::default();
     let mut inference = Inference::new(env, names, &counters);
-    inference.walk(handlers);
-    inference.find_pointees(handlers);
+    inference.walk_all(handlers);
     inference.typed
 }
 
@@ -81,6 +82,71 @@ impl<'e, 'a> Inference<'e, 'a> {
     fn new(env: &'e mut Environment<'a>, names: &'e Names<'a>, counters: &'e Counters) -> Inference<'e, 'a> {
         let typed = Typed::new(names);
         Inference { env, names, counters, typed, flows: Vec::new(), printed_calls: Vec::new(), loops: 0, dead: 0 }
+    }
+
+    /// Infers everything. Which branch of `if (@defined(p->m))` runs depends on what `p` points to, which is found last; then
+    /// all is inferred again, with the answers. Those of the last round remain.
+    fn walk_all(&mut self, handlers: &mut [Handler<'a>]) {
+        let before = self.env.mark();
+        for _ in 0..MAX_WALKS {
+            self.walk(handlers);
+            self.find_pointees(handlers);
+            if !self.answer_again(handlers) {
+                return;
+            }
+            self.env.forget(before);
+            let answers = std::mem::take(&mut self.typed.answers);
+            self.typed = Typed::new(self.names);
+            self.typed.answers = answers;
+            self.printed_calls.clear();
+            for handler in handlers.iter_mut() {
+                let user_writes = std::mem::take(&mut handler.unit.user_writes);
+                handler.unit = Unit { user_writes, ..Unit::new(handler.unit.at.clone()) };
+            }
+        }
+        self.walk(handlers);
+        self.find_pointees(handlers);
+    }
+
+    /// Answers the questions about what variables point to, now that this is known; whether an answer is another one.
+    fn answer_again(&mut self, handlers: &[Handler<'a>]) -> bool {
+        if self.typed.answers.is_empty() {
+            return false;
+        }
+        let mut changed = false;
+        for handler in handlers {
+            let mut asked = Vec::new();
+            for condition in &handler.condition {
+                visit::in_expression(condition, &mut |expr| asked.extend(operand_of(expr)));
+            }
+            for statement in &handler.body {
+                visit::in_statement(statement, &mut |expr| asked.extend(operand_of(expr)));
+            }
+            changed |= self.answer(&handler.unit, &asked);
+        }
+        for index in 0..self.typed.functions.len() {
+            let ast::FunctionBody::Script(block) = &self.typed.functions[index].ast.body else { continue };
+            let mut asked = Vec::new();
+            visit::expressions(block, &mut |expr| asked.extend(operand_of(expr)));
+            let unit = std::mem::take(&mut self.typed.functions[index].unit);
+            changed |= self.answer(&unit, &asked);
+            self.typed.functions[index].unit = unit;
+        }
+        changed
+    }
+
+    /// The same for those of them that were asked in one unit.
+    fn answer(&mut self, unit: &Unit, operands: &[&'a ast::Expr]) -> bool {
+        let mut changed = false;
+        for operand in operands {
+            let question = self.typed.question(unit, operand);
+            if let Some(&before) = self.typed.answers.get(&question) {
+                let now = self.lookup().exists(unit, operand);
+                changed |= now != before;
+                self.typed.answers.insert(question, now);
+            }
+        }
+        changed
     }
 
     /// For target expressions, with the types known so far.
@@ -141,5 +207,13 @@ impl<'e, 'a> Inference<'e, 'a> {
         let ty = self.typed.types.fresh();
         unit.add(Local { name: name.text.clone(), ty, span: name.span, assigned: written, read });
         ty
+    }
+}
+
+/// The operand of `@defined`.
+fn operand_of(expr: &ast::Expr) -> Option<&ast::Expr> {
+    match &expr.kind {
+        ast::ExprKind::Defined(operand) => Some(operand),
+        _ => None,
     }
 }

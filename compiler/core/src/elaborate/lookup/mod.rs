@@ -119,7 +119,38 @@ impl<'l, 'a> Lookup<'l, 'a> {
 
     /// Whether the operand of `@defined` can be resolved at this site.
     pub fn is_defined(&mut self, unit: &Unit, operand: &ast::Expr) -> bool {
+        if !self.depends_on_pointee(operand) {
+            return self.exists(unit, operand);
+        }
+        // What variables point to is known when types have been inferred: inference and lowering must agree.
+        let question = self.typed.question(unit, operand);
+        if let Some(&answer) = self.typed.answers.get(&question) {
+            return answer;
+        }
+        let answer = self.exists(unit, operand);
+        self.typed.answers.insert(question, answer);
+        answer
+    }
+
+    /// The same as far as known now.
+    pub fn exists(&mut self, unit: &Unit, operand: &ast::Expr) -> bool {
         Lookup { only_asked: true, ..self.lookup() }.has_value(unit, operand)
+    }
+
+    /// Whether the operand is a part of what a variable, an element or a result points to.
+    pub fn depends_on_pointee(&self, operand: &ast::Expr) -> bool {
+        let mut root = operand;
+        while let ast::ExprKind::Member(base, _)
+        | ast::ExprKind::Index(base, _)
+        | ast::ExprKind::Pretty(base, _)
+        | ast::ExprKind::AddressOf(base) = &root.kind
+        {
+            if self.names.is_element(root) {
+                return true;
+            }
+            root = base;
+        }
+        is_pointed(root)
     }
 
     fn has_value(&mut self, unit: &Unit, operand: &ast::Expr) -> bool {

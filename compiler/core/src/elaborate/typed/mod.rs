@@ -31,11 +31,17 @@ pub(super) struct Typed<'a> {
     pub reached: Vec<ProgramFunction>,
     /// What variables point to.
     pub pointees: Pointees,
+    /// Whether what such a variable points to has a member, as answered while types were inferred.
+    pub answers: HashMap<Question, bool>,
     /// The program uses the groups of a match.
     pub groups_asked: bool,
     /// Source lines are needed.
     pub lines_asked: bool,
 }
+
+/// `@defined` of a member of what a variable points to: the operand, the function that it is in, and its site.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) struct Question(*const ast::Expr, Option<*const ast::Function>, Option<u32>);
 
 /// What is known of a global.
 pub(super) struct Global {
@@ -59,6 +65,7 @@ impl<'a> Typed<'a> {
             copies: HashMap::new(),
             reached: Vec::new(),
             pointees: HashMap::new(),
+            answers: HashMap::new(),
             groups_asked: false,
             lines_asked: false,
         };
@@ -74,6 +81,12 @@ impl<'a> Typed<'a> {
             typed.copy_function(function, Unit::default());
         }
         typed
+    }
+
+    /// The question whether the operand exists in the unit.
+    pub fn question(&self, unit: &Unit, operand: &ast::Expr) -> Question {
+        let function = unit.function.map(|index| std::ptr::from_ref(self.functions[index.index()].ast));
+        Question(operand, function, unit.at.site)
     }
 
     /// The type of a variable or result; `long` where no use determines it.
