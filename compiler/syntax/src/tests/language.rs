@@ -62,6 +62,7 @@ fn precedence_from_loose_to_tight() {
     same("&$a->b[c]", "&($a->b[c])");
     same("a =~ \"b\" && c !~ \"d\" \"e\"", "(a =~ \"b\") && (c !~ \"de\")");
     same("a < b == c", "(a < b) == c");
+    same("a == b < c", "(a == b) < c");
 }
 
 #[test]
