@@ -184,21 +184,21 @@ impl Builder<'_, '_> {
         }
     }
 
-    /// Stores the new value; gives the value of the whole expression.
+    /// Stores the new value; gives the value of the whole expression: what is then there.
     fn store_place(&mut self, place: FixedPlace, new: Value, span: Span) -> Planned<Value> {
         match place {
             FixedPlace::Variable(variable) => {
                 self.store_long(variable, new, span)?;
                 self.read_long(variable, span)
             }
-            FixedPlace::Memory { user, address, size, field, .. } => {
+            FixedPlace::Memory { user, address, size, field, signed } => {
                 let new = self.keep(new);
                 self.write(user, &address, size, field, new.clone(), span);
-                Ok(new)
+                Ok(narrowed(new, field.map_or(size * 8, |field| field.bits), signed))
             }
             FixedPlace::Register { offset, size, signed } => {
-                let new = self.keep(new);
-                self.push(Instr::SetRegister(offset, narrowed(new.clone(), size * 8, signed)));
+                let new = narrowed(self.keep(new), size * 8, signed);
+                self.push(Instr::SetRegister(offset, new.clone()));
                 Ok(new)
             }
         }
