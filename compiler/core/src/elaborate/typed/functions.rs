@@ -13,6 +13,7 @@ use crate::elaborate::unit::{InstanceId, Local, Unit, UnitContext};
 use crate::program::{FunctionId, Type};
 use spile_source::Span;
 use spile_syntax::{ast, visit};
+use std::collections::HashSet;
 
 /// A declared function, or a copy of one for a probe.
 pub(in crate::elaborate) struct Function<'a> {
@@ -122,11 +123,25 @@ impl<'a> Typed<'a> {
         if let Some(known) = self.functions[declared.index()].contextual {
             return known;
         }
-        // In a cycle of functions any one that uses a variable decides for all: the function asked about first is decided
-        // last.
-        self.functions[declared.index()].contextual = Some(false);
+        let (mut seen, mut open) = (HashSet::from([declared]), vec![declared]);
+        while let Some(at) = open.pop() {
+            let (contextual, callees) = self.context_uses(names, at);
+            if contextual || self.functions[at.index()].contextual == Some(true) {
+                self.functions[declared.index()].contextual = Some(true);
+                return true;
+            }
+            open.extend(callees.into_iter().filter(|callee| seen.insert(*callee)));
+        }
+        for at in seen {
+            self.functions[at.index()].contextual = Some(false);
+        }
+        false
+    }
+
+    /// Whether a declared function itself uses context variables, and what it may continue in.
+    fn context_uses(&self, names: &Names<'a>, declared: DeclaredId) -> (bool, Vec<DeclaredId>) {
         let ast = self.functions[declared.index()].ast;
-        let ast::FunctionBody::Script(body) = &ast.body else { return false };
+        let ast::FunctionBody::Script(body) = &ast.body else { return (false, Vec::new()) };
         let mut calls = Vec::new();
         let mut contextual = false;
         visit::expressions(body, &mut |expr| match &expr.kind {
@@ -138,21 +153,12 @@ impl<'a> Typed<'a> {
             ast::ExprKind::Call(name, arguments) => calls.push((name, arguments.len())),
             _ => {}
         });
-        for (name, arity) in calls {
-            if contextual {
-                break;
-            }
-            for callee in names.overloads(name.span, &name.text, arity) {
-                contextual |= self.is_contextual(names, callee);
-            }
+        let mut callees: Vec<DeclaredId> =
+            calls.into_iter().flat_map(|(name, arity)| names.overloads(name.span, &name.text, arity)).collect();
+        if visit::any_statement(body, &|statement| matches!(statement.kind, ast::StmtKind::Next)) {
+            callees.extend(names.overload_after(ast));
         }
-        if visit::any_statement(body, &|statement| matches!(statement.kind, ast::StmtKind::Next))
-            && let Some(next) = names.overload_after(ast)
-        {
-            contextual |= self.is_contextual(names, next);
-        }
-        self.functions[declared.index()].contextual = Some(contextual);
-        contextual
+        (contextual, callees)
     }
 
     /// The type of the result of a call; None for a builtin, or an unknown name.
