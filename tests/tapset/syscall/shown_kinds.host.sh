@@ -5,6 +5,7 @@
 # stdout: ^read, in strace's form: __syscall_argstr __syscall_show $
 # stdout: ^an alias of an alias: __syscall_argstr __syscall_show $
 # stdout: ^a function that shows any: [12][0-9][0-9] functions$
+# stdout: ^the same in a file of -I: [12][0-9][0-9] functions$
 # stdout: ^all: [12][0-9][0-9] functions$
 
 functions() {
@@ -24,5 +25,9 @@ echo "an alias of an alias: $("$SPILE" -p2 alias.stp | sed -n 's/^\(__syscall_[a
 any=$("$SPILE" -p2 -e 'function any() { return __syscall_argstr(kinds()) } function kinds() { return 1 } probe syscall.read { println(any()) }' |
 	grep -c '^__syscall_[a-z0-9_]*:')
 echo "a function that shows any: $any functions"
+mkdir library
+echo 'function any() { return __syscall_argstr(kinds()) } function kinds() { return 1 }' >library/any.stp
+any=$("$SPILE" -p2 -I library -e 'probe syscall.read { println(any()) }' | grep -c '^__syscall_[a-z0-9_]*:')
+echo "the same in a file of -I: $any functions"
 call='*'
 echo "all: $(functions | wc -l) functions"

@@ -8,17 +8,20 @@ use std::collections::BTreeSet;
 use super::environment::Environment;
 use super::unit::Handler;
 use crate::syscalls;
+use spile_source::Origin;
 use spile_syntax::ast::{self, Expr, ExprKind, FunctionBody, Item};
 use spile_syntax::visit;
 
-/// The numbers of the kinds; None if they are not known, because a kind is computed, or a function of the user's shows one.
+/// The numbers of the kinds; None if they are not known, because a kind is computed, or a function that is not in the
+/// compiler's own library shows one.
 pub(super) fn find(env: &Environment, handlers: &[Handler], scripts: &[ast::Script]) -> Option<BTreeSet<u8>> {
     let mut shown = BTreeSet::new();
     let mut known = true;
+    let is_own = |file| env.sources.file(file).origin == Origin::Tapset;
     for item in scripts.iter().flat_map(|script| &script.items) {
         let Item::Function(function) = item else { continue };
         let FunctionBody::Script(block) = &function.body else { continue };
-        if !env.is_library(function.name.span.file) {
+        if !is_own(function.name.span.file) {
             visit::expressions(block, &mut |expr| {
                 known &= !matches!(&expr.kind, ExprKind::Call(name, _) if name.text.starts_with(syscalls::FUNCTIONS));
             });

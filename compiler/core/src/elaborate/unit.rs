@@ -9,7 +9,7 @@ use super::names::Names;
 use super::types::TypeVar;
 use super::unneeded::Elided;
 use crate::probe::{Context, Site, TextVariable};
-use crate::program::{LocalId, Variable, id};
+use crate::program::{GlobalId, LocalId, Variable, id};
 use spile_source::Span;
 use spile_syntax::ast;
 
@@ -62,8 +62,8 @@ pub(super) struct Unit {
     pub locals: Vec<Local>,
     /// The function that this is.
     pub function: Option<InstanceId>,
-    /// Names that the user's own body of the probe assigns to (`@probewrite`).
-    pub user_writes: Vec<String>,
+    /// Variables that the user's own body of the probe writes, with the globals that they are (`@probewrite`).
+    pub user_writes: Vec<(String, Option<GlobalId>)>,
     /// Statements that are left out.
     pub elided: Elided,
 }

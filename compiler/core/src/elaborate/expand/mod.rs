@@ -11,6 +11,7 @@ use super::names::Names;
 use super::unit::{Handler, Unit, UnitContext};
 use super::unneeded;
 use crate::probe::{self, PointError, Site};
+use crate::program::GlobalId;
 use spile_base::glob;
 use spile_source::Span;
 use spile_source::diagnostic::{Code, Diagnostic};
@@ -292,15 +293,7 @@ pub(super) fn handler<'a>(
     probe: &'a ast::Probe,
 ) -> Handler<'a> {
     let body = unneeded::needed(names, &wrapping.prologues, &probe.body, &wrapping.epilogues);
-    let mut user_writes = Vec::new();
-    visit::expressions(&probe.body, &mut |expr| match &expr.kind {
-        ast::ExprKind::Assign(_, target, _) | ast::ExprKind::Step { target, .. } => {
-            if let ast::ExprKind::Ident(name) = &target.kind {
-                user_writes.push(name.clone());
-            }
-        }
-        _ => {}
-    });
+    let user_writes = written(names, &probe.body);
     let at = UnitContext { context: Some(site.context.clone()), point: site.point.clone(), site: Some(number) };
     let unit = Unit { user_writes, ..Unit::new(at) };
     Handler {
@@ -311,4 +304,27 @@ pub(super) fn handler<'a>(
         body,
         unit,
     }
+}
+
+/// The variables that the statements write, with the globals that they are.
+fn written(names: &Names, block: &ast::Block) -> Vec<(String, Option<GlobalId>)> {
+    let mut found = Vec::new();
+    let mut add = |name: &str, span: Span| found.push((name.to_string(), names.find_global(span, name)));
+    visit::statements(block, &mut |statement| match &statement.kind {
+        ast::StmtKind::Foreach(foreach) => {
+            foreach.keys.iter().chain(&foreach.value).for_each(|name| add(&name.text, name.span));
+        }
+        ast::StmtKind::Try { message: Some(name), .. } => add(&name.text, name.span),
+        ast::StmtKind::Delete(ast::Expr { kind: ast::ExprKind::Ident(name), span }) => add(name, *span),
+        _ => {}
+    });
+    visit::expressions(block, &mut |expr| match &expr.kind {
+        ast::ExprKind::Assign(_, target, _) | ast::ExprKind::Step { target, .. } => {
+            if let ast::ExprKind::Ident(name) = &target.kind {
+                add(name, target.span);
+            }
+        }
+        _ => {}
+    });
+    found
 }

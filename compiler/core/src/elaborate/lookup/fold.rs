@@ -12,7 +12,11 @@ impl Lookup<'_, '_> {
     pub fn fold(&mut self, unit: &Unit, expr: &Expr) -> Option<i64> {
         match &expr.kind {
             ExprKind::Number(value) => Some(*value),
-            ExprKind::ProbeWrite(name) => Some(i64::from(unit.user_writes.contains(name))),
+            ExprKind::ProbeWrite(name) => {
+                let global = self.names.find_global(expr.span, name);
+                let same = |(other, written): &(String, _)| other == name && *written == global;
+                Some(i64::from(unit.user_writes.iter().any(same)))
+            }
             ExprKind::Defined(operand) => Some(i64::from(self.is_defined(unit, operand))),
             ExprKind::Unary(UnaryOp::Not, operand) => self.fold(unit, operand).map(|value| i64::from(value == 0)),
             ExprKind::Unary(UnaryOp::Minus, operand) => self.fold(unit, operand).map(i64::wrapping_neg),
