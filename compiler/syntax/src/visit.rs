@@ -2,7 +2,7 @@
 
 //! Visitors for the tree: every expression below a block, outer ones first.
 
-use super::ast::{Block, Expr, ExprKind, Index, Stmt, StmtKind};
+use super::ast::{Block, Expr, ExprKind, Function, FunctionBody, Index, Stmt, StmtKind};
 
 /// Calls `visit` with every expression of a block.
 pub fn expressions<'a>(block: &'a Block, visit: &mut dyn FnMut(&'a Expr)) {
@@ -46,6 +46,14 @@ fn any_in(statement: &Stmt, test: &dyn Fn(&Stmt) -> bool) -> bool {
             StmtKind::Try { body, handler, .. } => any_statement(body, test) || any_statement(handler, test),
             _ => false,
         }
+}
+
+/// Whether the function may continue with the next overload.
+pub fn executes_next(function: &Function) -> bool {
+    match &function.body {
+        FunctionBody::Script(block) => any_statement(block, &|statement| matches!(statement.kind, StmtKind::Next)),
+        FunctionBody::EmbeddedC(code) => code.text.contains("STAP_NEXT"),
+    }
 }
 
 /// Calls `visit` with every expression of a statement.

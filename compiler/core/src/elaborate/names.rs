@@ -8,6 +8,7 @@ use std::rc::Rc;
 use super::environment::{Environment, is_library};
 use super::error::NameError;
 use super::guru;
+use crate::builtin::{self, Builtin};
 use crate::library::PublicNames;
 use crate::program::{GlobalId, id};
 use spile_base::glob;
@@ -219,6 +220,14 @@ impl<'a> Names<'a> {
         let overloads = self.overloads(function.name.span, &function.name.text, function.parameters.len());
         let at = overloads.iter().position(|&other| std::ptr::eq(self.functions[other.index()], function))?;
         overloads.get(at + 1).copied()
+    }
+
+    /// The builtin that is tried after the last declared overload, if that executes `next`.
+    pub fn builtin_after(&self, function: &ast::Function) -> Option<&'static Builtin> {
+        match self.overload_after(function) {
+            None if visit::executes_next(function) => builtin::find(&function.name.text, function.parameters.len()),
+            _ => None,
+        }
     }
 
     /// First components of the aliases' names.

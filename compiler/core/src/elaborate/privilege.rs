@@ -442,7 +442,11 @@ impl Found {
     fn long(&mut self, expr: &LongExpr) {
         let span = expr.span;
         match &expr.kind {
-            LongKind::Const(_) | LongKind::Variable(_) | LongKind::Saved(_) | LongKind::TookNext | LongKind::TakesNext => {}
+            LongKind::Const(_)
+            | LongKind::Variable(_)
+            | LongKind::Saved(_)
+            | LongKind::TookNext
+            | LongKind::TakesNext => {}
             LongKind::Binary(_, left, right) => {
                 self.long(left);
                 self.long(right);

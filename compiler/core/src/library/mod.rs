@@ -27,7 +27,7 @@ use spile_source::diagnostic::{Diagnostic, Severity};
 use spile_source::{Origin, SourceMap};
 use spile_syntax::ast::{Item, ProbePoint, Script};
 use spile_syntax::outline::Outline;
-use spile_syntax::{self as syntax, Environment, Macros};
+use spile_syntax::{self as syntax, Environment, Macros, visit};
 
 use index::Index;
 use uses::Uses;
@@ -188,6 +188,14 @@ impl Library {
         for script in request.scripts {
             defined.extend(names(script).map(str::to_string));
             uses.script(script);
+        }
+        // A function with `next` continues with the library's of its name.
+        for item in request.scripts.iter().flat_map(|script| &script.items) {
+            if let Item::Function(function) = item
+                && visit::executes_next(function)
+            {
+                defined.remove(&function.name.text);
+            }
         }
         uses.points(request.points);
         let mut files: Vec<State> = self.scripts.iter().map(|_| State::Unread).collect();

@@ -66,6 +66,7 @@ fn files_are_taken_by_need() {
     assert_eq!(taken("probe begin { }"), "");
     assert_eq!(taken("probe begin { f() }"), "f.stp g.stp");
     assert_eq!(taken("function f() { } probe begin { f() }"), "");
+    assert_eq!(taken("function f() { next } probe begin { f() }"), "f.stp g.stp");
     assert_eq!(taken("probe sys.open.return { }"), "f.stp g.stp open.stp");
     assert_eq!(taken("probe sys.* { }"), "close.stp f.stp g.stp open.stp");
     assert_eq!(taken("probe s*.cl* { }"), "close.stp");

@@ -6,6 +6,7 @@
 //! the following one, with the arguments of the call.
 
 use super::Inference;
+use crate::builtin::Builtin;
 use crate::elaborate::error::StatementError;
 use crate::elaborate::typed::{Callee, ProgramFunction};
 use crate::elaborate::types::TypeVar;
@@ -37,7 +38,11 @@ impl<'a> Inference<'_, 'a> {
 
     /// Records that a function continues with the next overload.
     fn reach_next(&mut self, index: InstanceId) {
-        let Some(next) = self.names.overload_after(self.typed.functions[index.index()].ast) else { return };
+        let ast = self.typed.functions[index.index()].ast;
+        if let Some(builtin) = self.names.builtin_after(ast) {
+            self.reach_builtin(index, builtin);
+        }
+        let Some(next) = self.names.overload_after(ast) else { return };
         let at = self.typed.functions[index.index()].unit.at.clone();
         let next = self.typed.in_context(self.names, next, &at);
         self.typed.functions[index.index()].next = Some(next);
@@ -50,6 +55,28 @@ impl<'a> Inference<'_, 'a> {
             self.equate_at(from, to, span);
         }
         self.reach(next);
+    }
+
+    /// Records that the last overload continues with a builtin of its name, which has its types.
+    fn reach_builtin(&mut self, index: InstanceId, builtin: &'static Builtin) {
+        let function = &self.typed.functions[index.index()];
+        let (span, returns, parameters) = (function.ast.name.span, function.returns, function.parameters.clone());
+        self.use_builtin(builtin, span);
+        for (var, (_, ty)) in parameters.into_iter().zip(builtin.parameters) {
+            self.set(var, *ty, span);
+        }
+        if let Some(ty) = builtin.returns {
+            self.set(returns, ty, span);
+            self.typed.functions[index.index()].has_value = true;
+        }
+    }
+
+    fn use_builtin(&mut self, builtin: &Builtin, span: Span) {
+        self.typed.groups_asked |= builtin.groups;
+        self.typed.lines_asked |= builtin.lines;
+        if builtin.guru && !self.env.options.guru {
+            self.env.report(StatementError::Guru { what: builtin.name, span });
+        }
     }
 
     pub(super) fn infer_functions(&mut self) {
@@ -104,11 +131,7 @@ impl<'a> Inference<'_, 'a> {
                 self.typed.types.fresh()
             }
             Ok(Callee::Builtin(builtin)) => {
-                self.typed.groups_asked |= builtin.groups;
-                self.typed.lines_asked |= builtin.lines;
-                if builtin.guru && !self.env.options.guru {
-                    self.env.report(StatementError::Guru { what: builtin.name, span: name.span });
-                }
+                self.use_builtin(builtin, name.span);
                 for (argument, (_, ty)) in arguments.iter().zip(builtin.parameters) {
                     self.want(unit, argument, *ty);
                 }
@@ -135,7 +158,8 @@ impl<'a> Inference<'_, 'a> {
 /// Whether `next` is in the body of a `try`: errors of the next overload are not for its `catch`.
 fn next_in_try(block: &ast::Block) -> bool {
     let is_next = |statement: &ast::Stmt| matches!(statement.kind, ast::StmtKind::Next);
-    visit::any_statement(block, &|statement| {
-        matches!(&statement.kind, ast::StmtKind::Try { body, .. } if visit::any_statement(body, &is_next))
-    })
+    visit::any_statement(
+        block,
+        &|statement| matches!(&statement.kind, ast::StmtKind::Try { body, .. } if visit::any_statement(body, &is_next)),
+    )
 }

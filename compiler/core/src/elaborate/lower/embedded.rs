@@ -11,8 +11,7 @@ use spile_syntax::ast;
 impl Lowering<'_, '_> {
     pub(super) fn lower_embedded(&mut self, code: &ast::EmbeddedC) -> EmbeddedC {
         let globals = pragmas(code);
-        let globals =
-            globals.filter_map(|(name, access)| Some((self.names.find_global(code.span, name)?, access)));
+        let globals = globals.filter_map(|(name, access)| Some((self.names.find_global(code.span, name)?, access)));
         EmbeddedC {
             text: code.text.clone(),
             span: code.span,

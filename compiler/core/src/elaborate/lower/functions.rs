@@ -206,7 +206,8 @@ impl Lowering<'_, '_> {
         self.go_on(function, arguments, span)
     }
 
-    /// Ends a function with the result of the next overload, or with an error if there is none.
+    /// Ends a function with the result of the next overload, or of the builtin of its name, or with an error if there is
+    /// none.
     fn go_on(&mut self, function: InstanceId, arguments: Vec<Expr>, span: Span) -> StmtKind {
         let next = self.typed.functions[function.index()].next;
         let ending = |value: Expr, returned: bool| {
@@ -216,9 +217,12 @@ impl Lowering<'_, '_> {
             }
             StmtKind::Block(vec![statement(StmtKind::Expr(value)), statement(StmtKind::Return(None))])
         };
-        if let Some(call) = next.and_then(|next| self.call(next, arguments, span)) {
+        if let Some(call) = next.and_then(|next| self.call(next, arguments.clone(), span)) {
             let valued = next.is_some_and(|next| self.typed.gives_value(next));
             return ending(call, valued);
+        }
+        if let Some(builtin) = self.names.builtin_after(self.typed.functions[function.index()].ast) {
+            return ending(Expr::builtin(builtin, arguments, span), builtin.returns.is_some());
         }
         match builtin::find("error", 1) {
             Some(error) => {

@@ -124,6 +124,10 @@ impl<'a> Effects<'_, 'a> {
         if functions.is_empty() {
             return builtin::find(&name.text, arity).is_none_or(|builtin| !builtin.pure);
         }
+        let last = functions.last().map(|index| self.names.functions[index.index()]);
+        if last.and_then(|last| self.names.builtin_after(last)).is_some_and(|builtin| !builtin.pure) {
+            return true;
+        }
         functions.into_iter().any(|index| {
             if self.within.contains(&index) {
                 return false;

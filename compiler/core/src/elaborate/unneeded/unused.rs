@@ -65,14 +65,8 @@ pub(in crate::elaborate) fn warn<'a>(env: &mut Environment<'a>, names: &Names<'a
 fn warn_of_unreached(env: &mut Environment, names: &Names, function: &ast::Function) {
     let overloads = names.overloads(function.name.span, &function.name.text, function.parameters.len());
     let all: Vec<&ast::Function> = overloads.into_iter().map(|index| names.functions[index.index()]).collect();
-    let steps_aside = |function: &ast::Function| match &function.body {
-        ast::FunctionBody::Script(block) => {
-            visit::any_statement(block, &|statement| matches!(statement.kind, StmtKind::Next))
-        }
-        ast::FunctionBody::EmbeddedC(code) => code.text.contains("STAP_NEXT"),
-    };
     let Some(at) = all.iter().position(|other| std::ptr::eq(*other, function)) else { return };
-    if let Some(before) = all[..at].iter().find(|before| !steps_aside(before)) {
+    if let Some(before) = all[..at].iter().find(|before| !visit::executes_next(before)) {
         let (name, before) = (function.name.text.clone(), before.name.span);
         env.report(Unneeded::NeverReached { name, number: at + 1, span: function.name.span, before });
     }
