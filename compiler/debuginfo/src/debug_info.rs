@@ -162,6 +162,17 @@ impl DebugInfo {
         self.0.global(GlobalPattern { name, file, external: false })
     }
 
+    /// The variable outside functions that code of the function means by that name: a static one of its unit, or an external one.
+    pub fn global_for(&self, id: FunctionId, name: &str) -> Result<VariableResult, Error> {
+        self.0.global_for(id, name)
+    }
+
+    /// Paths of the units that have a static variable of that name, the one that [`DebugInfo::global`] finds first; none where
+    /// an external variable has the name.
+    pub fn units_of_static(&self, name: &str) -> Result<Vec<String>, Error> {
+        self.0.units_of_static(name)
+    }
+
     /// The external variable of that name, which code anywhere in the object can mean.
     pub fn external_global(&self, name: &str) -> Result<Result<FoundVariable, Unavailable>, Error> {
         self.0.global(GlobalPattern { name, file: None, external: true })

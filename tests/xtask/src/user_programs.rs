@@ -64,6 +64,10 @@ const DESCRIBED: [(&str, &str, &[&str]); 6] = [
 /// The one whose files with units are put into a package.
 const PACKED: &str = "dw_package5";
 
+/// One of two files in C that have things of one name.
+const UNITS: &str = "units";
+const UNITS_TEXTS: [&str; 2] = ["units.c", "units_other.c"];
+
 /// One that takes calls away from their returns, one whose memory is not there, one whose functions are called on several paths.
 const PLAIN: [&str; 3] = ["abuse", "absent", "chain"];
 
@@ -102,7 +106,7 @@ pub fn names() -> impl Iterator<Item = &'static str> {
         .chain(PLAIN)
         .chain(RUST)
         .chain(DESCRIBED.map(|(name, ..)| name))
-        .chain([NARROW_LINKED, NAMES, PINNED.0])
+        .chain([NARROW_LINKED, NAMES, UNITS, PINNED.0])
 }
 
 /// Libraries of programs of 32 bits, and what loads them: those of others are found with their programs.
@@ -132,6 +136,7 @@ pub fn build(root: &Path) -> Result<PathBuf> {
             .into_iter()
             .chain(["described.c"])
             .chain(NAMES_TEXTS)
+            .chain(UNITS_TEXTS)
             .chain(narrow);
     let texts = texts.map(|name| fs::read(source.join(name)));
     let mut parts =
@@ -192,6 +197,9 @@ pub fn build(root: &Path) -> Result<PathBuf> {
     let mut cxx = Command::new("g++");
     cxx.args(["-g", "-O2", "-Wl,--build-id=sha1", "-o", NAMES]).args(NAMES_TEXTS.map(|name| source.join(name)));
     run(cxx.current_dir(&directory))?;
+    let mut units = Command::new("gcc");
+    units.args(["-g", "-O2", "-Wl,--build-id=sha1", "-o", UNITS]).args(UNITS_TEXTS.map(|name| source.join(name)));
+    run(units.current_dir(&directory))?;
     for name in RUST {
         let mut rustc = Command::new("rustc");
         rustc.args(["-g", "-O", "--edition=2021", "-Clink-arg=-Wl,--build-id=sha1", "-o", name]);

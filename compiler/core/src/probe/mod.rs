@@ -51,7 +51,7 @@ use crate::program::Attachment;
 use form::{FormMatch, fit};
 use spile_base::glob;
 use spile_source::Span;
-use spile_source::diagnostic::Diagnostic;
+use spile_source::diagnostic::{Code, Diagnostic};
 use spile_syntax::ast::Component;
 
 /// One family of probes. A family is a record in its own file and a line in [`FAMILIES`]; how its probes are attached is
@@ -138,6 +138,19 @@ pub fn is_unconditional(components: &[Component]) -> bool {
 /// Checks the sites of a script together, each given with the place of its point.
 pub fn check(sites: &[(&Attachment, Span)]) -> Vec<Diagnostic> {
     FAMILIES.iter().flat_map(|family| (family.check)(sites)).collect()
+}
+
+/// Files that a warning names.
+const MOST_FILES: usize = 4;
+
+/// The warning that several files have a static variable of that name, without the place.
+pub fn several_statics(name: &str, files: &[String]) -> Diagnostic {
+    let mut named = files.iter().take(MOST_FILES).cloned().collect::<Vec<_>>().join(", ");
+    if files.len() > MOST_FILES {
+        named.push_str(&format!(" and {} more", files.len() - MOST_FILES));
+    }
+    let message = format!("{} files have a static variable `{name}`", files.len());
+    Diagnostic::warning(Code("W0110"), message).note(format!("they are {named}"))
 }
 
 /// The sites of a probe point that is not an alias.

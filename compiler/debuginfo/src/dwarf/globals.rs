@@ -94,6 +94,22 @@ impl Dwarf {
         self.locate(&Declared { name: name.to_string().into(), parameter: false, origins }, &scopes, 0)
     }
 
+    /// Paths of the units with a static variable of that name, in order; none where one is external.
+    pub(super) fn find_units_of_static(&self, name: &str) -> Result<Vec<String>, EntryError> {
+        let mut paths = Vec::new();
+        for die in self.try_index()?.variables_named(name.as_bytes()) {
+            let (unit, entry) = self.store.entry(die)?;
+            if flag(&entry, gimli::DW_AT_declaration) || !self.has_place(die)? {
+                continue;
+            }
+            if self.store.origins(die)?.iter().any(|(_, _, entry)| flag(entry, gimli::DW_AT_external)) {
+                return Ok(Vec::new());
+            }
+            paths.extend(unit.name.as_ref().map(|name| String::from_utf8_lossy(name.slice()).into_owned()));
+        }
+        Ok(paths)
+    }
+
     fn has_place(&self, die: Die) -> Result<bool, EntryError> {
         let origins = self.store.origins(die)?;
         let placed = |attribute| origins.iter().any(|(_, _, entry)| entry.attr_value(attribute).is_some());

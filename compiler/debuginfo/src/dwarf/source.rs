@@ -94,6 +94,14 @@ impl Source for Dwarf {
         self.find_global(pattern)
     }
 
+    fn global_for(&self, id: FunctionId, name: &str) -> Result<VariableResult, Error> {
+        self.read(self.find_global_of_unit(id, name))
+    }
+
+    fn units_of_static(&self, name: &str) -> Result<Vec<String>, Error> {
+        self.read(self.find_units_of_static(name))
+    }
+
     /// Tail calls are left out: nothing gives the length of their instruction.
     fn calls(&self, id: FunctionId) -> Result<Vec<Call>, Error> {
         let read = || self.calls_within(self.copies(id)?.into_iter().chain(self.instances_of(id)?));

@@ -356,7 +356,7 @@ impl Dwarf {
 
     /// A variable outside functions: one of the function's unit, or the definition of one it declares. Of several of that name the
     /// one that the function's code means by it.
-    fn find_global_of_unit(&self, id: FunctionId, name: &str) -> Result<VariableResult, EntryError> {
+    pub(super) fn find_global_of_unit(&self, id: FunctionId, name: &str) -> Result<VariableResult, EntryError> {
         let die = match self.global_seen_from(id, name)? {
             Ok(die) => die,
             Err(why) => return Ok(Err(why)),

@@ -286,16 +286,39 @@ impl Portable {
         &self,
         GlobalPattern { name, file, external }: GlobalPattern,
     ) -> Result<FoundVariable, Unavailable> {
-        let text = |row| self.tables.text(self.tables.get(GLOBALS, row, 0));
-        let first = self.tables.first(GLOBALS, |row| text(row) < name.as_bytes());
-        let same = (first..self.tables.rows(GLOBALS)).take_while(|row| text(*row) == name.as_bytes());
-        let filed =
-            same.filter(|row| file.is_none_or(|file| path_fits(file, &self.text(self.tables.get(GLOBALS, *row, 1)))));
+        let filed = self
+            .globals_named(name)
+            .filter(|row| file.is_none_or(|file| path_fits(file, &self.text(self.tables.get(GLOBALS, *row, 1)))));
+        // The first of several, as in the debug information.
         let best = filed
-            .max_by_key(|row| self.tables.get(GLOBALS, *row, 4))
+            .min_by_key(|row| self.tables.get(GLOBALS, *row, 4) == 0)
             .filter(|row| !external || self.tables.get(GLOBALS, *row, 4) != 0);
         let row = best.ok_or(Unavailable::Unknown)?;
         self.located(self.type_at(GLOBALS, row, 2), self.tables.get(GLOBALS, row, 3))
+    }
+
+    fn globals_named<'n>(&'n self, name: &'n str) -> impl Iterator<Item = usize> + 'n {
+        let text = |row| self.tables.text(self.tables.get(GLOBALS, row, 0));
+        let first = self.tables.first(GLOBALS, |row| text(row) < name.as_bytes());
+        (first..self.tables.rows(GLOBALS)).take_while(move |row| text(*row) == name.as_bytes())
+    }
+
+    /// The variable of that name in the function's file, or an external one: the units of functions are not in the index.
+    pub fn global_of_file(&self, id: FunctionId, name: &str) -> Result<FoundVariable, Unavailable> {
+        let file = self.text(self.tables.get(FUNCTIONS, id.0 as usize, 1));
+        match self.find_global(GlobalPattern { name, file: Some(&file), external: false }) {
+            Err(Unavailable::Unknown) => self.find_global(GlobalPattern { name, file: None, external: true }),
+            found => found,
+        }
+    }
+
+    /// The units with a static variable of that name, that of [`Portable::find_global`] first; none where one is external.
+    pub fn static_units(&self, name: &str) -> Vec<String> {
+        let rows: Vec<usize> = self.globals_named(name).filter(|row| self.tables.get(GLOBALS, *row, 3) != 0).collect();
+        if rows.iter().any(|row| self.tables.get(GLOBALS, *row, 4) != 0) {
+            return Vec::new();
+        }
+        rows.iter().map(|row| self.text(self.tables.get(GLOBALS, *row, 1))).collect()
     }
 
     /// `at`: the location + 1.

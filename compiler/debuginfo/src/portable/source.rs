@@ -64,6 +64,14 @@ impl Source for Portable {
         Ok(self.find_global(pattern))
     }
 
+    fn global_for(&self, id: FunctionId, name: &str) -> Result<VariableResult, Error> {
+        Ok(self.global_of_file(id, name))
+    }
+
+    fn units_of_static(&self, name: &str) -> Result<Vec<String>, Error> {
+        Ok(self.static_units(name))
+    }
+
     fn calls(&self, id: FunctionId) -> Result<Vec<Call>, Error> {
         Ok(self.all_calls(id))
     }

@@ -113,6 +113,16 @@ pub(crate) trait Source: Send + Sync {
         Ok(Err(Unavailable::Unknown))
     }
 
+    /// The variable outside functions that code of the function means by that name.
+    fn global_for(&self, _: FunctionId, _name: &str) -> Result<VariableResult, Error> {
+        Ok(Err(Unavailable::Unknown))
+    }
+
+    /// Paths of the units that have a static variable of that name, if no external one has it.
+    fn units_of_static(&self, _name: &str) -> Result<Vec<String>, Error> {
+        Ok(Vec::new())
+    }
+
     /// The calls in the function's bodies and inlined copies.
     fn calls(&self, _: FunctionId) -> Result<Vec<Call>, Error> {
         Ok(Vec::new())

@@ -453,3 +453,34 @@ fn scopes_of_small_files() {
         assert_eq!(found.map(|found| found.len()).ok(), is_read.then_some(many), "{many}");
     }
 }
+
+/// Two units with a static variable and an enumerator of one name, and one without.
+fn of_one_name() -> tempfile::TempDir {
+    let unit = |number: u32| {
+        let color = format!("enum color {{ RED = {number} }}; volatile enum color kept_{number} = RED;");
+        let code = format!("__attribute__((noipa)) int of_{number}() {{ return counter + kept_{number}; }}");
+        format!("static volatile int counter = {number}; {color} {code}")
+    };
+    let third = "int of_3(); int of_40(); volatile int total; int main() { return of_3() + of_40() + total; }";
+    linked("gcc", &[], &[&unit(3), &unit(40), third])
+}
+
+/// Also in an exported index.
+#[test]
+fn statics_of_one_name() {
+    let directory = of_one_name();
+    let debug = open(&directory.path().join("program"));
+    let index = directory.path().join("index");
+    std::fs::write(&index, debug.export(None).expect("is exported")).expect("written");
+    for debug in [&debug, &open(&index)] {
+        let seen = |function: &str, name: &str| debug.global_for(only(debug, function), name).expect("an index");
+        let at = |function: &str| seen(function, "counter").expect("is there").location;
+        assert_ne!(at("of_3"), at("of_40"));
+        assert_eq!(debug.global("counter", None).expect("an index").expect("is there").location, at("of_3"));
+        assert!(seen("main", "counter").is_err());
+        assert!(seen("of_3", "total").is_ok());
+        let units = debug.units_of_static("counter").expect("an index");
+        assert_eq!(units, ["0.cc", "1.cc"]);
+        assert!(debug.units_of_static("total").expect("an index").is_empty());
+    }
+}

@@ -15,11 +15,11 @@ use super::error::{Error, TypeError, VariableError};
 use super::names::Names;
 use super::typed::Typed;
 use super::unit::Unit;
-use crate::probe::{Context, ContextError, Location, TypedLocation, is_shared_library};
+use crate::probe::{Context, ContextError, Location, TypedLocation, is_shared_library, several_statics};
 use crate::program::{LongExpr, LongKind};
 use pointee::{is_pointed, only_index};
-use spile_debuginfo::Type as CType;
 use spile_debuginfo::target::Object;
+use spile_debuginfo::{FoundVariable, Type as CType, Unavailable};
 use spile_source::Span;
 use spile_syntax::ast;
 use std::rc::Rc;
@@ -257,10 +257,9 @@ impl<'l, 'a> Lookup<'l, 'a> {
         };
         let objects = self.objects(unit, module, span)?;
         for object in &objects {
-            let debug = object.debug().map_err(|error| debug_error(error, span))?;
-            let found = match debug.global(name, file).map_err(|error| debug_error(error, span))? {
+            let found = match self.global_of(unit, object, name, file, span)? {
                 Ok(found) => found,
-                Err(spile_debuginfo::Unavailable::Unknown) => continue,
+                Err(Unavailable::Unknown) => continue,
                 Err(reason) => {
                     let why = crate::probe::why_unavailable(reason);
                     let place = object.name().to_string();
@@ -296,6 +295,39 @@ impl<'l, 'a> Lookup<'l, 'a> {
         }
         let searched = objects.iter().map(|object| object.name().to_string()).collect::<Vec<_>>().join(", ");
         Err(VariableError::UnknownGlobal { name: text, objects: searched, span }.into())
+    }
+
+    /// The object's variable of that name: the one that the probed code means by it, if it is code of that object.
+    fn global_of(
+        &mut self,
+        unit: &Unit,
+        object: &Rc<Object>,
+        name: &str,
+        file: Option<&str>,
+        span: Span,
+    ) -> Result<Result<FoundVariable, Unavailable>, Error> {
+        let failed = |error| debug_error(error, span);
+        let debug = object.debug().map_err(failed)?;
+        if file.is_none() {
+            let code = unit.at.context.as_ref().and_then(|context| context.code());
+            if let Some(code) = code.filter(|code| code.object.path() == object.path()) {
+                let found = debug.global_for(code.function, name).map_err(failed)?;
+                if !matches!(found, Err(Unavailable::Unknown)) {
+                    return Ok(found);
+                }
+            }
+            if !self.only_asked {
+                let mut units = debug.units_of_static(name).map_err(failed)?;
+                units.dedup();
+                if units.len() > 1 {
+                    let first = units.first().map_or("", String::as_str);
+                    let warning = several_statics(name, &units).at(span, format!("that of {first}"));
+                    let named = format!("`@var(\"{name}@{first}\")` tells which one is meant");
+                    self.env.add_first(warning.note(named));
+                }
+            }
+        }
+        debug.global(name, file).map_err(failed)
     }
 
     /// The objects whose debug information is searched: those named, otherwise the probe's own and the kernel.
