@@ -39,6 +39,8 @@ pub enum TypeError {
     /// `->` or `[` on a value whose C type is not known.
     NoPointee {
         text: String,
+        /// Values of several types are stored there.
+        several: bool,
         span: Span,
     },
     /// The size of a dereference is not 1, 2, 4 or 8; None: not a number.
@@ -82,7 +84,13 @@ impl TypeError {
             Self::UnknownType { type_name, object, span } => {
                 error("E0132", format!("no type `{type_name}` in {object}")).at(*span, "")
             }
-            Self::NoPointee { text, span } => {
+            Self::NoPointee { text, several: true, span } => {
+                error("E0156", format!("`{text}` has values that point to different types"))
+                    .at(*span, "")
+                    .note("types of one name differ if their members do, or if one is a program's and one the kernel's")
+                    .note(format!("say which one is meant: @cast({text}, \"struct ...\", \"kernel\" or the program)"))
+            }
+            Self::NoPointee { text, span, .. } => {
                 let otherwise = || format!("give its type: @cast({text}, \"struct ...\", \"kernel\")");
                 error("E0156", format!("the type that `{text}` points to is unknown"))
                     .at(*span, "")

@@ -7,6 +7,7 @@
 //! such type.
 
 use super::Inference;
+use crate::elaborate::typed::Pointed;
 use crate::elaborate::types::TypeVar;
 use crate::elaborate::unit::{Handler, InstanceId, Unit};
 use spile_syntax::ast::{self, ExprKind};
@@ -51,7 +52,7 @@ impl<'a> Inference<'_, 'a> {
                 let found = match flow.owner {
                     Owner::Handler(site) => match handlers.get(site as usize) {
                         Some(handler) => self.lookup().pointee(&handler.unit, flow.value),
-                        None => None,
+                        None => Pointed::Unknown,
                     },
                     Owner::Function(index) => {
                         let unit = std::mem::take(&mut self.typed.functions[index.index()].unit);
@@ -60,19 +61,16 @@ impl<'a> Inference<'_, 'a> {
                         found
                     }
                 };
-                let Some(found) = found else { continue };
                 let root = self.typed.types.root(flow.to);
-                match self.typed.pointees.get(&root) {
-                    None => {
-                        self.typed.pointees.insert(root, Some(found));
-                        changed = true;
-                    }
-                    Some(Some(before)) if before.name != found.name => {
-                        self.typed.pointees.insert(root, None);
-                        changed = true;
-                    }
-                    Some(_) => {}
-                }
+                let known = self.typed.pointees.get(&root).cloned().unwrap_or(Pointed::Unknown);
+                let joined = match (known, found) {
+                    (Pointed::Several, _) | (_, Pointed::Unknown) => continue,
+                    (Pointed::To(before), Pointed::To(found)) if self.typed.is_same(&before, &found) => continue,
+                    (Pointed::Unknown, found) => found,
+                    (Pointed::To(_), _) => Pointed::Several,
+                };
+                self.typed.pointees.insert(root, joined);
+                changed = true;
             }
             if !changed {
                 break;

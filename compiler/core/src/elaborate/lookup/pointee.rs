@@ -8,7 +8,7 @@ use std::rc::Rc;
 
 use super::{Lookup, Operands};
 use crate::elaborate::error::{Error, TypeError};
-use crate::elaborate::typed::Pointee;
+use crate::elaborate::typed::{Pointed, Pointee};
 use crate::elaborate::types::TypeVar;
 use crate::elaborate::unit::Unit;
 use crate::probe::{Location, TypedLocation};
@@ -19,12 +19,35 @@ use spile_syntax::ast::{self, ExprKind, Index};
 
 impl Lookup<'_, '_> {
     /// What the value of an expression points to, as far as known.
-    pub(in crate::elaborate) fn pointee(&mut self, unit: &Unit, expr: &ast::Expr) -> Option<Pointee> {
+    pub(in crate::elaborate) fn pointee(&mut self, unit: &Unit, expr: &ast::Expr) -> Pointed {
         match &expr.kind {
             ExprKind::Conditional(_, then, otherwise) => {
-                self.pointee(unit, then).or_else(|| self.pointee(unit, otherwise))
+                match (self.pointee(unit, then), self.pointee(unit, otherwise)) {
+                    (Pointed::Unknown, known) | (known, Pointed::Unknown) => known,
+                    (Pointed::To(one), Pointed::To(other)) if self.typed.is_same(&one, &other) => Pointed::To(one),
+                    _ => Pointed::Several,
+                }
             }
             ExprKind::Assign(ast::AssignOp::Set, _, value) | ExprKind::Entry(value) => self.pointee(unit, value),
+            ExprKind::Ident(_) => self.stored(unit, expr),
+            ExprKind::Index(..) if self.names.is_element(expr) => self.stored(unit, expr),
+            ExprKind::Call(name, arguments) if self.builtin_pointee(name, arguments.len()).is_none() => {
+                self.stored(unit, expr)
+            }
+            _ => self.object_pointee(unit, expr).map_or(Pointed::Unknown, Pointed::To),
+        }
+    }
+
+    /// The same of a variable, an array's element or a function's result.
+    fn stored(&mut self, unit: &Unit, expr: &ast::Expr) -> Pointed {
+        let Some(var) = self.variable_type(unit, expr) else { return Pointed::Unknown };
+        let root = self.typed.types.root(var);
+        self.typed.pointees.get(&root).cloned().unwrap_or(Pointed::Unknown)
+    }
+
+    /// The same of an object of the debug information, an address or a cast.
+    fn object_pointee(&mut self, unit: &Unit, expr: &ast::Expr) -> Option<Pointee> {
+        match &expr.kind {
             ExprKind::AddressOf(base) => {
                 let found = self.find(unit, base).ok()?;
                 Some(named(found.object, found.type_id))
@@ -33,20 +56,17 @@ impl Lookup<'_, '_> {
                 let found = self.find(unit, expr).ok()?;
                 Some(named(found.object, found.type_id))
             }
-            ExprKind::Target(_) | ExprKind::Member(..) | ExprKind::Var { .. } => self.points_to(unit, expr),
-            ExprKind::Call(name, arguments) if self.builtin_pointee(name, arguments.len()).is_some() => {
+            ExprKind::Call(name, arguments) => {
                 let type_name = self.builtin_pointee(name, arguments.len())?.as_bytes().to_vec();
                 let kind =
                     ExprKind::Cast { value: Box::new(expr.clone()), type_name, module: Some(b"kernel".to_vec()) };
                 let found = self.find(unit, &ast::Expr { kind, span: expr.span }).ok()?;
                 Some(named(found.object, found.type_id))
             }
-            ExprKind::Index(..) if !self.names.is_element(expr) => self.points_to(unit, expr),
-            _ => {
-                let var = self.variable_type(unit, expr)?;
-                let root = self.typed.types.root(var);
-                self.typed.pointees.get(&root).cloned().flatten()
+            ExprKind::Target(_) | ExprKind::Member(..) | ExprKind::Var { .. } | ExprKind::Index(..) => {
+                self.points_to(unit, expr)
             }
+            _ => None,
         }
     }
 
@@ -93,8 +113,12 @@ fn named(object: Rc<Object>, type_id: TypeId) -> Pointee {
 
 /// The object that the value of an expression points to.
 pub(super) fn find_pointed(operands: &mut dyn Operands, unit: &Unit, expr: &ast::Expr) -> Result<TypedLocation, Error> {
-    let Some(pointee) = operands.lookup().pointee(unit, expr) else {
-        return Err(TypeError::NoPointee { text: spile_syntax::print::expr(expr), span: expr.span }.into());
+    let pointee = match operands.lookup().pointee(unit, expr) {
+        Pointed::To(pointee) => pointee,
+        unclear => {
+            let several = matches!(unclear, Pointed::Several);
+            return Err(TypeError::NoPointee { text: spile_syntax::print::expr(expr), several, span: expr.span }.into());
+        }
     };
     let address = operands.value(expr)?;
     let location = Location::Memory { address, bits: None };

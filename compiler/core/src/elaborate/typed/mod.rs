@@ -4,18 +4,18 @@
 //! lowering read it.
 
 mod functions;
+mod pointee;
 
 use super::names::{DeclaredId, Names};
 use super::types::{TypeVar, Types};
 use super::unit::{InstanceId, Unit};
 use crate::program::{Contents, GlobalId, Stats, Type};
 pub(super) use functions::{Callee, Function, ProgramFunction};
-use spile_debuginfo::TypeId;
-use spile_debuginfo::target::Object;
+use pointee::Compared;
+pub(super) use pointee::{Pointed, Pointee};
 use spile_source::Span;
 use spile_syntax::ast;
 use std::collections::HashMap;
-use std::rc::Rc;
 
 /// Results of inference, besides the local variables of each [`Unit`].
 pub(super) struct Typed<'a> {
@@ -30,7 +30,8 @@ pub(super) struct Typed<'a> {
     /// Functions reached, in order; those not yet inferred come last.
     pub reached: Vec<ProgramFunction>,
     /// What variables point to.
-    pub pointees: Pointees,
+    pub pointees: HashMap<TypeVar, Pointed>,
+    compared: Compared,
     /// Whether what such a variable points to has a member, as answered while types were inferred.
     pub answers: HashMap<Question, bool>,
     /// The program uses the groups of a match.
@@ -66,6 +67,7 @@ impl<'a> Typed<'a> {
             reached: Vec::new(),
             pointees: HashMap::new(),
             answers: HashMap::new(),
+            compared: Compared::default(),
             groups_asked: false,
             lines_asked: false,
         };
@@ -92,6 +94,11 @@ impl<'a> Typed<'a> {
     /// The type of a variable or result; `long` where no use determines it.
     pub fn type_of(&mut self, var: TypeVar) -> Type {
         self.types.get(var).unwrap_or(Type::Long)
+    }
+
+    /// Whether two types are one.
+    pub fn is_same(&mut self, one: &Pointee, other: &Pointee) -> bool {
+        self.compared.is_same(one, other)
     }
 
     /// The shape of a global, once all uses are known.
@@ -132,17 +139,3 @@ pub(super) struct Shape {
     /// The first `@...(x, N)`.
     pub shift: Option<(u8, Span)>,
 }
-
-/// What a value points to.
-#[derive(Clone)]
-pub(super) struct Pointee {
-    /// Whose debug information has the type.
-    pub object: Rc<Object>,
-    /// The type, in that object.
-    pub type_id: TypeId,
-    /// As the object's debug information spells it: types of different objects are equal if their names are.
-    pub name: String,
-}
-
-/// What is known about variables; None: contradictory.
-pub(super) type Pointees = HashMap<TypeVar, Option<Pointee>>;
