@@ -12,6 +12,7 @@ use crate::elaborate::typed::{Pointed, Pointee};
 use crate::elaborate::types::TypeVar;
 use crate::elaborate::unit::Unit;
 use crate::probe::{Location, TypedLocation};
+use crate::program::Variable;
 use spile_debuginfo::target::Object;
 use spile_debuginfo::{Type as CType, TypeId};
 use spile_source::Span;
@@ -90,9 +91,9 @@ impl Lookup<'_, '_> {
     /// The type of a variable, an array's elements or a function's result.
     fn variable_type(&mut self, unit: &Unit, expr: &ast::Expr) -> Option<TypeVar> {
         match &expr.kind {
-            ExprKind::Ident(name) => match unit.names.get(name) {
-                Some(id) => Some(unit.locals.get(id.index())?.ty),
-                None => self.names.find_global(expr.span, name).map(|id| self.typed.globals[id.index()].ty),
+            ExprKind::Ident(name) => match unit.find_variable(self.names, name, expr.span)? {
+                Variable::Local(id) => Some(unit.locals.get(id.index())?.ty),
+                Variable::Global(id) => Some(self.typed.globals[id.index()].ty),
             },
             ExprKind::Index(base, _) => match &base.kind {
                 ExprKind::Ident(name) => {
