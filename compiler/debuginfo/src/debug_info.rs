@@ -183,6 +183,11 @@ impl DebugInfo {
         self.0.enumerator(name)
     }
 
+    /// The same as code of the function means it: that of the function's unit, if there is one.
+    pub fn enumerator_for(&self, id: FunctionId, name: &str) -> Result<Option<i64>, Error> {
+        self.0.enumerator_for(id, name)
+    }
+
     /// The calls in the function's bodies and inlined copies, sorted by address, without those in code inlined into it.
     /// Indirect calls are not among them: no entry names their callee.
     pub fn calls(&self, id: FunctionId) -> Result<Vec<Call>, Error> {

@@ -119,17 +119,27 @@ impl Dwarf {
     /// The value of the enumerator of that name, in whichever enumeration it is.
     pub(super) fn find_enumerator(&self, name: &str) -> Result<Option<i64>, EntryError> {
         for slot in 0..self.store.slots.len() {
-            let unit = self.store.unit(slot)?;
-            let mut entries = Entries::of(unit)?;
-            while let Some(entry) = entries.next()? {
-                if entry.tag() != gimli::DW_TAG_enumerator {
-                    continue;
-                }
-                let Some(value) = entry.attr_value(gimli::DW_AT_name) else { continue };
-                if self.store.string(unit, value) != Some(name.as_bytes()) {
-                    continue;
-                }
-                return Ok(entry.attr_value(gimli::DW_AT_const_value).and_then(|value| constant(&value)));
+            let found = self.find_enumerator_in(slot, name)?;
+            if found.is_some() {
+                return Ok(found);
+            }
+        }
+        Ok(None)
+    }
+
+    /// The same of one unit.
+    pub(super) fn find_enumerator_in(&self, slot: usize, name: &str) -> Result<Option<i64>, EntryError> {
+        let unit = self.store.unit(slot)?;
+        let mut entries = Entries::of(unit)?;
+        while let Some(entry) = entries.next()? {
+            if entry.tag() != gimli::DW_TAG_enumerator {
+                continue;
+            }
+            let Some(value) = entry.attr_value(gimli::DW_AT_name) else { continue };
+            if self.store.string(unit, value) == Some(name.as_bytes())
+                && let Some(value) = entry.attr_value(gimli::DW_AT_const_value)
+            {
+                return Ok(constant(&value));
             }
         }
         Ok(None)

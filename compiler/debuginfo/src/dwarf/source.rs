@@ -82,6 +82,14 @@ impl Source for Dwarf {
         self.read(self.find_enumerator(name))
     }
 
+    fn enumerator_for(&self, id: FunctionId, name: &str) -> Result<Option<i64>, Error> {
+        let of_unit = || self.find_enumerator_in(self.store.slot_of(id.die())?, name);
+        match self.read(of_unit())? {
+            Some(found) => Ok(Some(found)),
+            None => self.enumerator(name),
+        }
+    }
+
     fn locals(&self, id: FunctionId, at: Address) -> Result<Vec<Variable>, Error> {
         self.read(self.read_locals(id, at))
     }

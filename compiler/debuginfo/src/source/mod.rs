@@ -98,6 +98,11 @@ pub(crate) trait Source: Send + Sync {
     /// The value of the enumerator of that name, in whichever enumeration it is.
     fn enumerator(&self, name: &str) -> Result<Option<i64>, Error>;
 
+    /// The same, of the function's unit first.
+    fn enumerator_for(&self, _: FunctionId, name: &str) -> Result<Option<i64>, Error> {
+        self.enumerator(name)
+    }
+
     /// Local variables in scope at the address, outermost first.
     fn locals(&self, _: FunctionId, _: Address) -> Result<Vec<Variable>, Error> {
         Ok(Vec::new())

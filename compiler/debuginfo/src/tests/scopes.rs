@@ -484,3 +484,10 @@ fn statics_of_one_name() {
         assert!(debug.units_of_static("total").expect("an index").is_empty());
     }
 }
+
+#[test]
+fn enumerators_of_one_name() {
+    let debug = open(&of_one_name().path().join("program"));
+    let red = |function: &str| debug.enumerator_for(only(&debug, function), "RED").expect("is whole");
+    assert_eq!((red("of_3"), red("of_40"), red("main")), (Some(3), Some(40), Some(3)));
+}

@@ -114,6 +114,14 @@ pub(super) fn find_element(base: TypedLocation, index: LongExpr, span: Span) -> 
     element_at(object.clone(), address, element, index, span)
 }
 
+/// Pointer `index` of an array of pointers that begins at 0: the size of as many pointers.
+pub(super) fn pointer_from_zero(base: TypedLocation, index: LongExpr, span: Span) -> Result<TypedLocation, Error> {
+    let debug = base.object.debug().map_err(|error| debug_error(error, span))?;
+    let word = LongExpr::constant(debug.word().into(), span);
+    let address = binary(BinaryOp::Multiply, index, word);
+    Ok(TypedLocation { location: Location::Memory { address, bits: None }, ..base })
+}
+
 /// Element `index` of an array at the address.
 pub(super) fn element_at(
     object: Rc<Object>,

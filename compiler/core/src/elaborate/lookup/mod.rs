@@ -30,6 +30,20 @@ pub(super) fn is_text(name: &str) -> bool {
     name.starts_with("$$")
 }
 
+fn is_text_variable(expr: &ast::Expr) -> bool {
+    matches!(&expr.kind, ast::ExprKind::Target(name) if is_text(name))
+}
+
+/// Whether such a word means something at the site.
+fn has_text(unit: &Unit, name: &str) -> bool {
+    let Some(context) = unit.at.context.as_ref().filter(|context| context.has_variables()) else { return false };
+    match name {
+        "$$vars" | "$$parms" | "$$locals" => true,
+        "$$return" => context.is_return(),
+        _ => context.text(name).is_some(),
+    }
+}
+
 /// What is needed to find the meaning of target expressions.
 pub(super) struct Lookup<'l, 'a> {
     /// The input and the problems.
@@ -83,8 +97,12 @@ pub(super) fn find<'a>(
             // A cast and a typed value are pointers: an index counts from their target.
             let pointer =
                 is_pointed(base) || is_element(operands, base) || matches!(base.kind, ast::ExprKind::Cast { .. });
+            let is_size = is_size_of_pointer(base);
             let base = find(operands, unit, base)?;
             let number = operands.value(number)?;
+            if is_size {
+                return member::pointer_from_zero(base, number, target.span);
+            }
             if pointer {
                 let Location::Memory { address, bits: None } = base.location else {
                     return Err(TypeError::NotIndexable { type_name: "a bit-field".into(), span: target.span }.into());
@@ -155,12 +173,13 @@ impl<'l, 'a> Lookup<'l, 'a> {
 
     fn has_value(&mut self, unit: &Unit, operand: &ast::Expr) -> bool {
         match &operand.kind {
+            ast::ExprKind::Pretty(base, _) if is_text_variable(base) => self.has_value(unit, base),
             ast::ExprKind::Pretty(base, _) => self.find(unit, base).is_ok(),
             ast::ExprKind::AddressOf(base) => {
                 self.find(unit, base).is_ok_and(|found| matches!(found.location, Location::Memory { .. }))
             }
             ast::ExprKind::Entry(inner) => self.has_value(unit, inner),
-            ast::ExprKind::Target(name) if is_text(name) => unit.at.has_variables(),
+            ast::ExprKind::Target(name) if is_text(name) => has_text(unit, name),
             _ => self.find(unit, operand).and_then(|found| load(&found, operand.span)).is_ok(),
         }
     }
@@ -395,18 +414,20 @@ impl<'l, 'a> Lookup<'l, 'a> {
         span: Span,
     ) -> Result<TypedLocation, Error> {
         let type_name = String::from_utf8_lossy(type_name).into_owned();
+        // No name finds `struct x**`.
+        let is_pointer = type_name.trim_end().ends_with('*');
+        let pointed = type_name.trim_end();
+        let pointed = pointed.strip_suffix('*').unwrap_or(pointed).trim_end();
         let objects = self.objects(unit, module, span)?;
         for object in &objects {
             let debug = object.debug().map_err(|error| debug_error(error, span))?;
-            let Some(id) =
-                debug.find_type(type_name.trim_end_matches(['*', ' '])).map_err(|error| debug_error(error, span))?
-            else {
+            let Some(id) = debug.find_type(pointed).map_err(|error| debug_error(error, span))? else {
                 continue;
             };
-            let pointer = type_name.contains('*') || matches!(debug.resolve(id), Ok((_, CType::Pointer(_))));
-            // `@cast(p, "struct x")` and `@cast(p, "struct x*")` both refer to the object that p points to.
+            // `@cast(p, "struct x")` and `@cast(p, "struct x*")` both refer to the object that p points to, as does the name of
+            // a pointer type.
             let type_id = match debug.resolve(id) {
-                Ok((_, CType::Pointer(Some(target)))) if pointer => target,
+                Ok((_, CType::Pointer(Some(target)))) if !is_pointer => target,
                 _ => id,
             };
             return Ok(TypedLocation {
@@ -418,6 +439,12 @@ impl<'l, 'a> Lookup<'l, 'a> {
         let object = module.map_or_else(|| "the kernel".into(), |module| String::from_utf8_lossy(module).into_owned());
         Err(TypeError::UnknownType { type_name, object, span }.into())
     }
+}
+
+/// `@cast_sizeof("struct x*")` is `&@cast(0, "struct x*")[1]`, the size of the pointer.
+fn is_size_of_pointer(base: &ast::Expr) -> bool {
+    let ast::ExprKind::Cast { value, type_name, .. } = &base.kind else { return false };
+    matches!(value.kind, ast::ExprKind::Number(0)) && type_name.trim_ascii_end().ends_with(b"*")
 }
 
 fn place_location(location: &mut Location, span: Span) {

@@ -21,7 +21,12 @@ impl Lowering<'_, '_> {
         let text = String::from_utf8_lossy(name).into_owned();
         for object in self.lookup().objects(unit, None, span)? {
             let debug = object.debug().map_err(|error| debug_error(error, span))?;
-            if let Some(value) = debug.enumerator(&text).map_err(|error| debug_error(error, span))? {
+            let code = unit.at.context.as_ref().and_then(|context| context.code());
+            let found = match code.filter(|code| code.object.path() == object.path()) {
+                Some(code) => debug.enumerator_for(code.function, &text),
+                None => debug.enumerator(&text),
+            };
+            if let Some(value) = found.map_err(|error| debug_error(error, span))? {
                 return Ok(LongExpr::constant(value, span).into());
             }
         }
@@ -73,11 +78,15 @@ impl Lowering<'_, '_> {
         Err(TypeError::NotAnEnum { type_name, span }.into())
     }
 
-    /// A function of the program, in addition to the script's, that gives the names of values.
-    fn naming_function(&mut self, values: Vec<(String, i64)>, span: Span) -> FunctionId {
+    /// A function of the program, in addition to the script's, that gives the names of values; one for each enumeration.
+    pub(super) fn naming_function(&mut self, values: Vec<(String, i64)>, span: Span) -> FunctionId {
+        if let Some(&id) = self.namers.get(&values) {
+            return id;
+        }
         let id = FunctionId((self.typed.reached.len() + self.made.len()) as u32);
         let value = LongExpr { kind: LongKind::Variable(Variable::Local(LocalId(0))), span };
         let give = |text: StringExpr| Stmt { kind: StmtKind::Return(Some(text.into())), span };
+        self.namers.insert(values.clone(), id);
         let mut seen = std::collections::HashSet::new();
         let mut statements: Vec<Stmt> = values
             .into_iter()

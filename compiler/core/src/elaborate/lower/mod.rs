@@ -51,6 +51,7 @@ pub(super) fn lower<'a>(
         typed,
         saved: HashMap::new(),
         made: Vec::new(),
+        namers: HashMap::new(),
         regexes: Regexes::default(),
         descriptions: pretty::Descriptions::default(),
         at_entry: false,
@@ -89,6 +90,8 @@ struct Lowering<'e, 'a> {
     saved: HashMap<u32, Saved>,
     /// Functions that lowering adds to the script's: their numbers follow the script's.
     made: Vec<program::Function>,
+    /// Those of them that give the names of enumerators, by what these are.
+    namers: HashMap<Vec<(String, i64)>, program::FunctionId>,
     regexes: Regexes,
     descriptions: pretty::Descriptions,
     /// An expression that is evaluated at the probed function's entry is being lowered.

@@ -85,6 +85,26 @@ pub(super) const DECIMAL: &str = "_Decimal";
 /// Typedefs of `char` that are numbers. A `char` of four bytes is Rust's, and is shown as its number.
 const BYTES: [&str; 7] = ["u8", "__u8", "uint8_t", "u_int8_t", "s8", "__s8", "int8_t"];
 
+/// Whether a `char` has a typedef for numbers: `typedef char int8_t`.
+pub(super) fn is_byte(debug: &DebugInfo, mut id: TypeId) -> Result<bool, spile_debuginfo::Error> {
+    for _ in 0..LIMITS.depth {
+        match debug.get(id)? {
+            CType::Typedef { name, .. } if BYTES.contains(&name.as_str()) => return Ok(true),
+            CType::Typedef { target: Some(target), .. }
+            | CType::Const(Some(target))
+            | CType::Volatile(Some(target)) => id = target,
+            _ => break,
+        }
+    }
+    Ok(false)
+}
+
+/// Whether a pointer to the type, which has neither typedefs nor qualifiers, points to text: in the kernel that may also be
+/// `const unsigned char *` (struct qstr).
+pub(super) fn is_text_byte(target: &CType) -> bool {
+    matches!(target, CType::Base { name, size: 1, .. } if matches!(name.as_str(), "char" | "unsigned char"))
+}
+
 struct Describer<'d> {
     debug: &'d DebugInfo,
     levels: usize,
@@ -154,7 +174,7 @@ impl Describer<'_> {
                 // A member `char` may be a character or a number; the typedef decides.
                 let signed = matches!(encoding, BaseEncoding::Signed | BaseEncoding::SignedChar);
                 self.integer(offset, size, bits, if signed { PrettyStyle::Signed } else { PrettyStyle::Unsigned });
-                if !self.is_byte(id)? {
+                if !is_byte(self.debug, id).map_err(|error| debug_error(error, self.span))? {
                     self.text(" ");
                     self.integer(offset, size, bits, PrettyStyle::Char);
                 }
@@ -188,20 +208,6 @@ impl Describer<'_> {
         }
     }
 
-    /// Whether a `char` has a typedef for numbers: `typedef char int8_t`.
-    fn is_byte(&self, mut id: TypeId) -> Result<bool, Error> {
-        for _ in 0..LIMITS.depth {
-            match self.debug.get(id).map_err(|error| debug_error(error, self.span))? {
-                CType::Typedef { name, .. } if BYTES.contains(&name.as_str()) => return Ok(true),
-                CType::Typedef { target: Some(target), .. }
-                | CType::Const(Some(target))
-                | CType::Volatile(Some(target)) => id = target,
-                _ => break,
-            }
-        }
-        Ok(false)
-    }
-
     fn integer(&mut self, offset: u64, size: u64, bits: Option<(u64, u8)>, style: PrettyStyle) {
         let op = match bits {
             None if matches!(size, 1 | 2 | 4 | 8) => {
@@ -233,8 +239,7 @@ impl Describer<'_> {
         };
         let offset = offset as u32;
         let style = match target {
-            // Strings in the kernel may also be `const unsigned char *` (struct qstr).
-            Some(CType::Base { name, size: 1, .. }) if matches!(name.as_str(), "char" | "unsigned char") => {
+            Some(target) if is_text_byte(&target) => {
                 self.ops.push(PrettyOp::StringPointer { offset });
                 return Ok(());
             }
@@ -376,7 +381,7 @@ impl Describer<'_> {
         let count = counts.first().copied().flatten().unwrap_or(0);
         let base = self.debug.resolve_outline(element).map_err(failed)?;
         let is_char = matches!(&base, CType::Base { name, size: 1, .. } if name == "char");
-        if counts.len() == 1 && is_char && !self.is_byte(element)? {
+        if counts.len() == 1 && is_char && !is_byte(self.debug, element).map_err(failed)? {
             self.ops.push(PrettyOp::Chars { offset: offset as u32, length: count as u32 });
             return Ok(());
         }

@@ -2,7 +2,7 @@
 
 //! Context variables and other target expressions: their values, and their text where that is needed.
 
-use super::pretty::DECIMAL;
+use super::pretty::{DECIMAL, is_byte, is_text_byte};
 use super::print::{directive, plain};
 use super::rust_text::{self, RustText};
 use super::{Lowered, Lowering, Referent, SavedKey};
@@ -15,7 +15,7 @@ use crate::elaborate::unit::Unit;
 use crate::elaborate::unneeded::expression_has_effect;
 use crate::probe::{Location, TypedLocation, beyond, joined, registers};
 use crate::program::{BinaryOp, Expr, LongExpr, LongKind, Print, PrintPiece, SavedId, StringExpr, StringKind};
-use spile_debuginfo::{BaseEncoding, FoundMember, Member, Type as CType};
+use spile_debuginfo::{BaseEncoding, DebugInfo, FoundMember, Member, Type as CType, TypeId};
 use spile_source::Span;
 use spile_source::diagnostic::{Code, Diagnostic};
 use spile_syntax::{ast, visit};
@@ -81,6 +81,10 @@ fn is_on_stack(address: &LongExpr) -> bool {
         }
         _ => false,
     }
+}
+
+fn is_array(found: &TypedLocation) -> bool {
+    found.object.debug().is_ok_and(|debug| matches!(debug.resolve_outline(found.type_id), Ok(CType::Array { .. })))
 }
 
 /// The text if the condition holds, or else a question mark.
@@ -218,7 +222,7 @@ impl Lowering<'_, '_> {
                 }
                 return self.pretty_members(found, &members, dollars, span);
             }
-            (ctype, _) => return Self::pretty_number(found, &ctype, span),
+            (ctype, _) => return self.pretty_number(found, &ctype, false, span),
         };
         let levels =
             if dollars > 1 { self.env.options.struct_depth.map_or(usize::MAX, |depth| depth as usize) } else { 1 };
@@ -276,42 +280,50 @@ impl Lowering<'_, '_> {
                 self.pretty_members(&part, &members, dollars, span).map(Some)
             }
             CType::Struct { .. } | CType::Array { .. } => Ok(None),
-            ctype => Self::pretty_number(&part, &ctype, span).map(Some),
+            ctype => self.pretty_number(&part, &ctype, true, span).map(Some),
         }
     }
 
-    /// A value in a register, or a bit-field, as a string.
-    fn pretty_number(found: &TypedLocation, ctype: &CType, span: Span) -> Lowered<StringExpr> {
+    /// A value in a register, or a bit-field, as a string: as `pretty.rs` describes one in memory. `member`: of a struct.
+    fn pretty_number(&mut self, found: &TypedLocation, ctype: &CType, member: bool, span: Span) -> Lowered<StringExpr> {
         let value = load(found, span)?;
-        if let CType::Base { encoding: BaseEncoding::Float, size, name } = ctype {
-            if name.starts_with(DECIMAL) {
-                let why = "it is a decimal floating-point number";
-                return Err(VariableError::NoAddress { span, why }.into());
-            }
-            return float_text(value, *size, span).ok_or_else(|| {
-                let why = "it is a floating-point number of more than 8 bytes";
-                VariableError::NoAddress { span, why }.into()
-            });
-        }
+        let failed = |error| debug_error(error, span);
+        let debug = found.object.debug().map_err(failed)?;
         let signed = match ctype {
+            CType::Base { encoding: BaseEncoding::Float, size, name } => {
+                if name.starts_with(DECIMAL) {
+                    let why = "it is a decimal floating-point number";
+                    return Err(VariableError::NoAddress { span, why }.into());
+                }
+                return float_text(value, *size, span).ok_or_else(|| {
+                    let why = "it is a floating-point number of more than 8 bytes";
+                    VariableError::NoAddress { span, why }.into()
+                });
+            }
             CType::Base { encoding, .. } => {
                 matches!(encoding, BaseEncoding::Signed | BaseEncoding::SignedChar)
             }
-            CType::Enum { signed, .. } => *signed,
+            CType::Enum { values, .. } => {
+                let id = self.naming_function(values.clone(), span);
+                return Ok(StringExpr { kind: StringKind::Call(id, vec![value.into()]), span });
+            }
+            CType::Pointer(target) => {
+                return pointer_text(debug, *target, found.object.reads_user(), value, span).map_err(failed);
+            }
             _ => false,
         };
-        let conversion = match ctype {
-            CType::Pointer(_) => b'p',
-            _ if signed => b'd',
-            _ => b'u',
+        let is_field = matches!(found.location, Location::Memory { bits: Some(_), .. });
+        let is_char = matches!(ctype, CType::Base { name, size: 1, .. } if name == "char") && !is_field;
+        let decimal = if signed { b'd' } else { b'u' };
+        let pieces = match (is_char, member) {
+            (false, _) => vec![number(decimal, value)],
+            (true, false) => vec![plain(character(value).into())],
+            // A member may be a character or a number; the typedef decides.
+            (true, true) if is_byte(debug, found.type_id).map_err(failed)? => vec![number(decimal, value)],
+            (true, true) => {
+                vec![number(decimal, value.clone()), PrintPiece::Literal(b" ".to_vec()), plain(character(value).into())]
+            }
         };
-        let pieces = vec![PrintPiece::Directive {
-            directive: directive(conversion),
-            width: None,
-            precision: None,
-            argument: value.into(),
-            name: String::new(),
-        }];
         Ok(StringExpr::format(Print { pieces }, span))
     }
 
@@ -371,6 +383,7 @@ impl Lowering<'_, '_> {
             Some(found) if dollars > 0 => {
                 self.pretty(found, dollars, span).map(|text| plain(where_readable(text, load(found, span).ok()).into()))
             }
+            Some(found) if is_array(found) => return PrintPiece::Literal(b"[...]".to_vec()),
             Some(found) => load(found, span).map(|value| in_hex(value, span)),
         };
         match value {
@@ -396,6 +409,46 @@ fn text_in_registers(found: &TypedLocation, text: &RustText, word: u8, span: Spa
     let name = if found.object.reads_user() { "user_buffer_quoted" } else { "kernel_buffer_quoted" };
     let builtin = builtin::find(name, 3).ok_or_else(gone)?;
     Ok(StringExpr { kind: StringKind::Builtin(builtin, arguments), span })
+}
+
+/// A number printed with a conversion.
+fn number(conversion: u8, value: LongExpr) -> PrintPiece {
+    let directive = directive(conversion);
+    PrintPiece::Directive { directive, width: None, precision: None, argument: value.into(), name: String::new() }
+}
+
+/// A character in quotes, with escapes.
+fn character(value: LongExpr) -> StringExpr {
+    let span = value.span;
+    let mut directive = directive(b'c');
+    directive.flags.sharp = true;
+    let quote = || PrintPiece::Literal(b"'".to_vec());
+    let one =
+        PrintPiece::Directive { directive, width: None, precision: None, argument: value.into(), name: String::new() };
+    StringExpr::format(Print { pieces: vec![quote(), one, quote()] }, span)
+}
+
+/// A pointer: the text that it points to, if that is one.
+fn pointer_text(
+    debug: &DebugInfo,
+    target: Option<TypeId>,
+    user: bool,
+    value: LongExpr,
+    span: Span,
+) -> Result<StringExpr, spile_debuginfo::Error> {
+    let mut pieces = Vec::new();
+    match target.map(|target| debug.resolve_outline(target)).transpose()? {
+        Some(target) if is_text_byte(&target) => {
+            let quoted = if user { "user_string_quoted" } else { "kernel_or_user_string_quoted" };
+            if let Some(builtin) = builtin::find(quoted, 1) {
+                return Ok(StringExpr { kind: StringKind::Builtin(builtin, vec![value.into()]), span });
+            }
+        }
+        Some(CType::Function { .. }) => pieces.push(PrintPiece::Literal(b"<function>:".to_vec())),
+        _ => {}
+    }
+    pieces.push(number(b'p', value));
+    Ok(StringExpr::format(Print { pieces }, span))
 }
 
 /// Digits after the point, as in objects that the loader shows (`SPILE_FLOAT_PRETTY` of runtime-c/float_text.h).

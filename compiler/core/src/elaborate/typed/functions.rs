@@ -149,6 +149,8 @@ impl<'a> Typed<'a> {
             | ast::ExprKind::Entry(_)
             | ast::ExprKind::Var { .. }
             | ast::ExprKind::Register { .. }
+            | ast::ExprKind::Enum(_)
+            | ast::ExprKind::EnumName { module: None, .. }
             | ast::ExprKind::Cast { module: None, .. } => contextual = true,
             ast::ExprKind::Call(name, arguments) => calls.push((name, arguments.len())),
             _ => {}
