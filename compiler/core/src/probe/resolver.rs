@@ -13,6 +13,7 @@ use crate::program::{ProgramId, Target, TargetId, UserProgram};
 use spile_debuginfo::target::{Kernel, Object, Programs, TargetError};
 use spile_debuginfo::{DebugInfo, FunctionPattern};
 use spile_source::Span;
+use spile_source::diagnostic::Diagnostic;
 
 /// Whether a module's name is the file name of a shared library, as `libc.so.6`.
 pub fn is_shared_library(name: &str) -> bool {
@@ -51,6 +52,7 @@ pub struct Resolver<'k> {
     any_caller: bool,
     names_only: bool,
     pub(in crate::probe) left_out: Vec<String>,
+    warnings: Vec<Diagnostic>,
     /// The kernel's debug information, if available.
     at_hand: OnceCell<Option<Rc<Object>>>,
     /// Where functions begin, by object and pattern of their files. The object is kept so that its address stays its own.
@@ -75,6 +77,7 @@ impl<'k> Resolver<'k> {
             any_caller: false,
             names_only: false,
             left_out: Vec::new(),
+            warnings: Vec::new(),
             at_hand: OnceCell::new(),
             function_starts: HashMap::new(),
         }
@@ -347,6 +350,16 @@ impl<'k> Resolver<'k> {
     /// The places matched by a wildcard where no probe is possible, with the reasons, since the last call.
     pub fn take_skipped(&mut self) -> Vec<String> {
         std::mem::take(&mut self.left_out)
+    }
+
+    /// Records a warning about a point.
+    pub(in crate::probe) fn warn(&mut self, warning: Diagnostic) {
+        self.warnings.push(warning);
+    }
+
+    /// The warnings since the last call.
+    pub fn take_warnings(&mut self) -> Vec<Diagnostic> {
+        std::mem::take(&mut self.warnings)
     }
 
     /// The objects that sites are in, and the link-time address of `register_kprobe` if the kernel is one of them.

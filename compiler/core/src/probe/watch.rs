@@ -8,6 +8,7 @@ use super::{Context, Form, Point, PointError, ProbeFamily, Resolver, Site};
 use crate::program::{Attachment, Label, Mechanism, Place, Value};
 use spile_debuginfo::Address;
 use spile_debuginfo::target::Object;
+use spile_source::Span;
 
 /// The family of `kernel.data`.
 pub(super) static FAMILY: ProbeFamily = ProbeFamily::new(
@@ -56,6 +57,7 @@ fn resolve(point: &Point, resolver: &mut Resolver) -> Result<Vec<Site>, PointErr
                     why: "the kernel has no variable of this name".into(),
                 });
             };
+            warn_of_several(&kernel, &name, component, resolver);
             if kernel.is_per_cpu(Address { section: None, offset: address }) {
                 let why = "each CPU has its own copy of it: name one by its address".to_string();
                 return Err(PointError::NotProbeable { component, name, why });
@@ -116,6 +118,19 @@ fn attachment(place: Option<Place>, address: u64, length: u32, reads: bool) -> A
         None => Attachment::new(&MECHANISM).with("address", Value::Address(address)),
     };
     attachment.with("watch", Value::List(vec![Value::Number(length), reads.into()]))
+}
+
+/// Warns where several files have a static variable of that name: nothing tells which of them is meant.
+pub(super) fn warn_of_several(object: &Object, name: &str, component: Span, resolver: &mut Resolver) {
+    let Some(mut units) = object.debug().ok().and_then(|debug| debug.units_of_static(name).ok()) else { return };
+    units.dedup();
+    if units.len() > 1 {
+        let other = "the symbol table has them without files: .data(ADDRESS) is any of them, and";
+        let warning =
+            super::several_statics(name, &units).at(component, "the first one of the symbol table is watched");
+        let example = units.last().map_or("", String::as_str);
+        resolver.warn(warning.note(format!("{other} &@var(\"{name}@{example}\") is the address of one")));
+    }
 }
 
 /// Size of the variable, if debug information has it.

@@ -193,7 +193,9 @@ impl<'a> Expansion<'_, 'a> {
         wrapping: Wrapping<'a>,
         found: &mut Vec<(Site, Wrapping<'a>)>,
     ) -> bool {
-        match probe::resolve(components, span, self.env.resolver) {
+        let resolved = probe::resolve(components, span, self.env.resolver);
+        self.env.resolver.take_warnings().into_iter().for_each(|warning| self.env.add_first(warning));
+        match resolved {
             Ok(sites) => {
                 let present = !sites.is_empty();
                 found.extend(sites.into_iter().map(|site| (site, wrapping.clone())));

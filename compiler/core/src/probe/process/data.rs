@@ -11,7 +11,7 @@ use super::named_values::NamedValues;
 use super::objects;
 use crate::probe::code::Scope;
 use crate::probe::function::{described, in_each};
-use crate::probe::watch::{fitting_length, requested_length};
+use crate::probe::watch::{fitting_length, requested_length, warn_of_several};
 use crate::probe::{Form, Point, PointError, ProbeFamily, Resolver, Site};
 use crate::program::{Attachment, Label, Mechanism, Value};
 use spile_debuginfo::Address;
@@ -69,7 +69,10 @@ fn resolve_in(point: &Point, object: &Rc<Object>, resolver: &mut Resolver) -> Re
     let (address, size, linked) = match point.string("data") {
         None => (point.number("data").map_or(0, |(address, _)| address as u64), None, false),
         Some((name, component)) => match object.data_symbol(&name) {
-            Some(symbol) => (symbol.address, Some(symbol.size), true),
+            Some(symbol) => {
+                warn_of_several(object, &name, component, resolver);
+                (symbol.address, Some(symbol.size), true)
+            }
             None => {
                 let all = object.data_symbols();
                 let near = suggest::suggest(&name, all.iter().map(String::as_str));
