@@ -42,6 +42,12 @@ pub enum Unneeded {
         name: String,
         span: Span,
     },
+    /// A global that is used in a probe of a library alias which sets a variable of that name.
+    Hidden {
+        name: String,
+        span: Span,
+        set: Span,
+    },
     /// `span` of the first probe.
     NoProbes {
         span: Span,
@@ -89,6 +95,12 @@ impl Unneeded {
                 Diagnostic::warning(Code("W0107"), format!("as a value `{name}()` has addresses, no names"))
                     .at(*span, "this is no argument of a print")
                     .note("only the loader knows the names: keep the address, and name it in a print")
+            }
+            Self::Hidden { name, span, set } => {
+                Diagnostic::warning(Code("W0112"), format!("the global `{name}` hides a variable of the library"))
+                    .at(*span, "this is the script's global")
+                    .also(*set, "the alias sets its own variable")
+                    .note("give the global another name to use the alias's variable")
             }
             Self::NoProbes { span } => error("E0165", "no probes found".to_string())
                 .at(*span, "neither this probe nor any other has an effect")

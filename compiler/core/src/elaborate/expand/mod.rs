@@ -50,6 +50,17 @@ pub(super) fn expand<'a>(env: &mut Environment<'a>, names: &Names<'a>, scripts: 
             let ast::Item::Probe(probe) = item else { continue };
             for point in &probe.points {
                 let (found, present) = sites_of(env, names, point);
+                let mut last: Option<&[&ast::Block]> = None;
+                for (_, wrapping) in &found {
+                    let prologues = wrapping.prologues.as_slice();
+                    // The sites of an alias share its blocks.
+                    if !last.is_some_and(|last| same_blocks(last, prologues)) {
+                        for warning in unneeded::hidden(names, prologues, &probe.body) {
+                            env.add_first(warning.diagnostic());
+                        }
+                        last = Some(prologues);
+                    }
+                }
                 for (site, wrapping) in found {
                     let number = handlers.len() as u32;
                     handlers.push(handler(names, site, number, wrapping, point, probe));
@@ -306,6 +317,10 @@ pub(super) fn handler<'a>(
         body,
         unit,
     }
+}
+
+fn same_blocks(left: &[&ast::Block], right: &[&ast::Block]) -> bool {
+    left.len() == right.len() && left.iter().zip(right).all(|(left, right)| std::ptr::eq(*left, *right))
 }
 
 /// The variables that the statements write, with the globals that they are.

@@ -13,6 +13,8 @@
 //! 4. [`warn`], at the end, and only for a script without errors: a warning about an unused variable next to an error
 //!    about the same line would mislead.
 //!
+//! [`hidden`] is about globals of the script that have the name of what the library's alias sets.
+//!
 //! [`warn_of_names`], at the end too, is about values that are not what their functions say.
 //!
 //! [`effect`] serves 1, 2 and 4: does running this statement have an effect?
@@ -27,5 +29,5 @@ mod unused;
 pub(super) use effect::expression_has_effect;
 pub(super) use elide::{Elided, elided, elided_of_function};
 pub(super) use names::warn_of_names;
-pub(super) use prune::needed;
+pub(super) use prune::{hidden, needed};
 pub(super) use unused::warn;

@@ -5,10 +5,12 @@
 //! What is not used is neither resolved nor run. So an unused variable costs nothing, and a member that has another name on
 //! some kernel is an error only where it is used.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use super::effect::Effects;
+use crate::elaborate::error::Unneeded;
 use crate::elaborate::names::Names;
+use spile_source::Span;
 use spile_syntax::ast::{AssignOp, Block, Expr, ExprKind, Index, Stmt, StmtKind};
 use spile_syntax::visit;
 
@@ -58,6 +60,34 @@ pub(in crate::elaborate) fn needed<'a>(
     needed.reverse();
     needed.extend(after);
     needed
+}
+
+/// The script's globals in the body that have the name of a variable which the compiler's own library sets before.
+pub(in crate::elaborate) fn hidden<'a>(names: &Names<'a>, prologues: &[&'a Block], body: &'a Block) -> Vec<Unneeded> {
+    let mut globals: HashMap<&str, Span> = HashMap::new();
+    visit::expressions(body, &mut |expr| {
+        if let ExprKind::Ident(name) = &expr.kind
+            && names.find_global(expr.span, name).is_some()
+        {
+            globals.entry(name).or_insert(expr.span);
+        }
+    });
+    let mut found = Vec::new();
+    if globals.is_empty() {
+        return found;
+    }
+    for block in prologues.iter().filter(|block| names.is_own_library(block.span)) {
+        visit::expressions(block, &mut |expr| {
+            if let ExprKind::Assign(_, target, _) = &expr.kind
+                && let ExprKind::Ident(name) = &target.kind
+                && names.find_global(target.span, name).is_none()
+                && let Some(span) = globals.remove(name.as_str())
+            {
+                found.push(Unneeded::Hidden { name: name.clone(), span, set: target.span });
+            }
+        });
+    }
+    found
 }
 
 /// Whether the statement only assigns to local variables; adds their names.
