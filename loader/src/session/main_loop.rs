@@ -126,6 +126,10 @@ impl Session<'_> {
     /// The session continues without us. What has been read is written, the rest stays in the rings.
     fn leave(&mut self) -> Result<End, Error> {
         self.subject.device.keep(true, self.options.overwrite)?;
+        // Nobody waits for what begin probes print (-L with -c).
+        if self.phase.command_due().is_some() {
+            self.target.begin();
+        }
         self.output.count_unreadable();
         self.output.sinks.message("Disconnecting from systemtap module.");
         let line = format!("To reconnect, type \"spilerun -A {}\"", self.subject.name);
