@@ -8,6 +8,7 @@
     reason = "a developer's program: a panic ends it, and says where"
 )]
 
+mod agree;
 mod attack;
 mod bench;
 mod compare;
@@ -80,6 +81,8 @@ enum Task {
     Model(model::Options),
     /// Runs random hostile scripts in guests; none may harm the kernel
     Attack(attack::Options),
+    /// Compares variables at random statements of programs with what gdb finds there
+    Agree(agree::Options),
     /// Runs scripts in user space on several threads, under ThreadSanitizer; their totals must be exact
     Threads(threads::Options),
     /// Hits probes on CPUs that run in parallel, in a guest of a newer qemu; all totals must be exact
@@ -126,6 +129,7 @@ fn main() -> ExitCode {
         Task::Matrix(options) => matrix::run(&options),
         Task::Model(options) => model::run(&options),
         Task::Attack(options) => attack::run(&options),
+        Task::Agree(options) => agree::run(&options),
         Task::Threads(options) => threads::run(&options),
         Task::Smp(options) => smp::run(&options),
         Task::Fuzz(options) => fuzz::run(&options),
