@@ -124,7 +124,8 @@ fn own_scripts_parse() {
         let Ok(bytes) = std::fs::read(&path) else { continue };
         let mut sources = SourceMap::new();
         let mut macros = Macros::default();
-        for library in std::fs::read_dir(root.join("tapset")).into_iter().flatten().flatten() {
+        let libraries = ["tapset", "tests/fixtures/library"].map(|directory| std::fs::read_dir(root.join(directory)));
+        for library in libraries.into_iter().flatten().flatten().flatten() {
             if library.path().extension().is_some_and(|extension| extension == "stpm")
                 && let Ok(text) = std::fs::read(library.path())
             {

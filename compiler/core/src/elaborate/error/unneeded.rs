@@ -97,7 +97,7 @@ impl Unneeded {
                     .note("only the loader knows the names: keep the address, and name it in a print")
             }
             Self::Hidden { name, span, set } => {
-                Diagnostic::warning(Code("W0112"), format!("the global `{name}` hides a variable of the library"))
+                Diagnostic::warning(Code("W0111"), format!("the global `{name}` hides a variable of the library"))
                     .at(*span, "this is the script's global")
                     .also(*set, "the alias sets its own variable")
                     .note("give the global another name to use the alias's variable")
