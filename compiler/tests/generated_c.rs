@@ -492,7 +492,10 @@ fn parts_of_the_runtime() {
     assert_eq!(parts("global n = 1 probe begin { println(n) }"), "settings");
     assert_eq!(parts("global a probe begin { a[1] = 2 println(a[1]) }"), "arrays");
     assert_eq!(parts("probe begin { __print_stack(1) }"), "symbols");
-    assert_eq!(parts("function f () %{ %} probe begin { f() }"), "sites symbols arrays programs user_files settings");
+    assert_eq!(
+        parts("function f () %{ %} probe begin { f() }"),
+        "sites symbols arrays programs user_files program_counters settings"
+    );
 }
 
 /// Of many probes the C for builds without make has one element for each kind, and the rest is data.

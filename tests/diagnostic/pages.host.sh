@@ -12,7 +12,7 @@ count=0
 for page in "$ROOT"/compiler/source/src/diagnostic/pages/*.md; do
 	code=$(basename "$page" .md)
 	script "$page" Wrong >wrong.stp
-	grep -q 'kernel\.function' wrong.stp || continue
+	grep -qE 'kernel\.function|"kernel"|probe vfs\.' wrong.stp || continue
 	count=$((count + 1))
 	"$SPILE" -r "$RELEASE" -p2 wrong.stp >out 2>&1 || true
 	grep -q "\[$code\]" out || { untrue="$untrue $code" && echo "$code:" && cat wrong.stp out; }
