@@ -14,7 +14,7 @@ use crate::elaborate::unit::Unit;
 use crate::probe::{Location, TypedLocation};
 use crate::program::Variable;
 use spile_debuginfo::target::Object;
-use spile_debuginfo::{Type as CType, TypeId};
+use spile_debuginfo::{DebugInfo, Type as CType, TypeId};
 use spile_source::Span;
 use spile_syntax::ast::{self, ExprKind, Index};
 
@@ -108,7 +108,8 @@ impl Lookup<'_, '_> {
 }
 
 fn named(object: Rc<Object>, type_id: TypeId) -> Pointee {
-    let name = object.debug().map(|debug| debug.type_name(type_id)).unwrap_or_default();
+    let bare = |debug: &DebugInfo| debug.type_name(debug.resolve(type_id).map_or(type_id, |(bare, _)| bare));
+    let name = object.debug().map(bare).unwrap_or_default();
     Pointee { object, type_id, name }
 }
 

@@ -25,7 +25,7 @@ pub(in crate::elaborate) struct Pointee {
     pub object: Rc<Object>,
     /// The type, in that object.
     pub type_id: TypeId,
-    /// As the object's debug information spells it.
+    /// As the object's debug information spells it, without typedefs and qualifiers.
     pub name: String,
 }
 
