@@ -25,10 +25,10 @@ struct Used<'a> {
 impl<'a> Used<'a> {
     fn add(&mut self, names: &Names, statement: &'a Stmt) {
         visit::in_statement(statement, &mut |expr| match &expr.kind {
-            ExprKind::Ident(name) => {
-                if !self.names.contains(name.as_str()) && names.find_global(expr.span, name).is_none() {
-                    self.names.insert(name);
-                }
+            ExprKind::Ident(name)
+                if !self.names.contains(name.as_str()) && names.find_global(expr.span, name).is_none() =>
+            {
+                self.names.insert(name);
             }
             ExprKind::EmbeddedC(_) => self.all = true,
             _ => {}
