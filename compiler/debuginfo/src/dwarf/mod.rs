@@ -30,6 +30,7 @@ mod source;
 mod split;
 mod store;
 mod types;
+mod unit_places;
 mod variables;
 
 use std::sync::{Arc, OnceLock};

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use gimli::{Dwarf, DwarfPackage, DwoId, EndianSlice, LittleEndian, SectionId};
 
 use super::entry::{Bytes, Unit};
-use super::store::{EntryError, Part, Slot, after, load_all};
+use super::unit_places::{EntryError, Part, Slot, after, load_all};
 use crate::facts::registers::Machine;
 use crate::object::Elf;
 

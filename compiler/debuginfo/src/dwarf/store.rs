@@ -11,28 +11,23 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use gimli::{
-    Abbreviations, AttributeValue, DebugInfoOffset, DwAt, EndianSlice, LittleEndian, Section, SectionId, UnitOffset,
-};
+use gimli::{Abbreviations, AttributeValue, DebugInfoOffset, DwAt, Section, SectionId, UnitOffset};
 
 use smallvec::SmallVec;
-use spile_abi::budget::Exceeded;
 
 use super::shared;
 use super::split::{Skeleton, Split};
 use crate::error::Error;
 use crate::facts::MAX_CHAIN;
 use crate::facts::registers::Machine;
-use crate::object::{Contents, Elf};
+use crate::object::Elf;
 use crate::stored;
 use crate::tables::{Tables, Writer};
 use spile_base::cache::Cache;
 
 pub(super) use super::entry::{Bytes, Entry, Unit};
-
-/// Offset of an entry in `.debug_info`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(super) struct Die(pub u32);
+pub(super) use super::unit_places::{Die, EntryError, Slot};
+use super::unit_places::{Part, after, check_count, load, number_of, slot};
 
 /// Bytes read of a name or path: thousands of entries may refer to one string of a megabyte.
 const MAX_TEXT: usize = 4096;
@@ -46,40 +41,8 @@ const STEPS_RATIO: u64 = 16;
 /// one, which an entry for each byte of a long one would be too.
 const NAMES_RATIO: u64 = 8;
 
-/// Units of a file: each takes 6 KB when it is parsed, and may be 30 bytes in the file. Linux 6.1 has 2,172, a program in Rust
-/// with all its libraries 7,000.
-const MAX_UNITS: usize = 1 << 16;
-
 /// Entries that together describe one thing, each with its unit: few have more than two.
 pub(super) type Origins<'s> = SmallVec<[(Die, &'s Unit, Entry); 2]>;
-
-/// Entries outside the file's `.debug_info`. They are numbered as if they followed it, and the parts before.
-#[derive(Clone)]
-pub(super) struct Part {
-    /// The number of the first entry.
-    pub start: u32,
-    /// The same of the part that references without a unit lead to.
-    pub info_start: u32,
-    /// The sections that the entries are in.
-    pub sections: Arc<gimli::Dwarf<Bytes>>,
-    /// They are in `.debug_types`, where DWARF 4 has units of one type.
-    pub types: bool,
-    /// The file, if it is another one.
-    pub _file: Option<Arc<Elf>>,
-}
-
-/// Where one unit is; its header and the unit when they have been parsed.
-pub(super) struct Slot {
-    /// Its range in `.debug_info`.
-    pub start: u32,
-    /// The end of the range, excluded.
-    pub end: u32,
-    header: OnceLock<Result<gimli::UnitHeader<Bytes>, gimli::Error>>,
-    /// Apart: it is large, and of most units nothing is asked.
-    unit: OnceLock<Result<Box<Unit>, gimli::Error>>,
-    /// Of a unit in a file of its own (`-gsplit-dwarf`): what the program has of it.
-    pub skeleton: Option<Arc<Unit>>,
-}
 
 thread_local! {
     /// The unit that was found last, of any store: mostly the next entry is in it too.
@@ -89,13 +52,6 @@ thread_local! {
 /// Start and end of each unit: the headers of thousands are a page each of a large file.
 const UNITS: [usize; 1] = [2];
 const WHAT: &str = "units";
-
-fn check_count(slots: &[Slot]) -> Result<(), EntryError> {
-    match slots.len() > MAX_UNITS {
-        true => Err(EntryError { die: None, message: format!("more than the {MAX_UNITS} units that are allowed") }),
-        false => Ok(()),
-    }
-}
 
 /// What may be used from several threads at once.
 pub(super) struct Store {
@@ -134,40 +90,6 @@ pub(super) struct Store {
     _owned: Arc<Vec<Vec<u8>>>,
     /// The file with the code, of a program whose debug information is in another one.
     pub code: Option<Arc<Elf>>,
-}
-
-/// Why an entry could not be read, before it is known which file it is of.
-#[derive(Clone, Debug)]
-pub(super) struct EntryError {
-    /// The entry; None if the error is not about a single one.
-    pub die: Option<Die>,
-    /// The reason, in words.
-    pub message: String,
-}
-
-impl From<gimli::Error> for EntryError {
-    fn from(error: gimli::Error) -> EntryError {
-        EntryError { die: None, message: error.to_string() }
-    }
-}
-
-impl From<Error> for EntryError {
-    fn from(error: Error) -> EntryError {
-        EntryError { die: None, message: error.to_string() }
-    }
-}
-
-impl From<Exceeded> for EntryError {
-    fn from(error: Exceeded) -> EntryError {
-        EntryError { die: None, message: error.to_string() }
-    }
-}
-
-impl EntryError {
-    /// Damage of this entry.
-    pub fn at(die: Die, message: impl Into<String>) -> EntryError {
-        EntryError { die: Some(die), message: message.into() }
-    }
 }
 
 impl Store {
@@ -651,113 +573,6 @@ fn entry_in(unit: &Unit, die: Die, offset: UnitOffset) -> Result<Entry, EntryErr
 pub(super) fn die_at(unit: &Unit, offset: UnitOffset) -> Result<Die, EntryError> {
     let offset = offset.to_debug_info_offset(&unit.header).and_then(|offset| u32::try_from(offset.0).ok());
     offset.map(Die).ok_or_else(|| EntryError { die: None, message: "a reference that leads out of the section".into() })
-}
-
-/// None: of another kind.
-fn slot(header: gimli::UnitHeader<Bytes>, machine: Machine) -> Result<Option<Slot>, EntryError> {
-    let Some(DebugInfoOffset(start)) = header.debug_info_offset() else {
-        return Ok(None);
-    };
-    let end = start.saturating_add(header.length_including_self());
-    let (Ok(start), Ok(end)) = (u32::try_from(start), u32::try_from(end)) else {
-        return Err(EntryError { die: None, message: "more than 4 GB of .debug_info".into() });
-    };
-    if header.address_size() != machine.word() {
-        return Err(EntryError::at(Die(start), format!("a unit with addresses of {} bytes", header.address_size())));
-    }
-    Ok(Some(Slot { header: Ok(header).into(), ..Slot::at(start, end) }))
-}
-
-impl Slot {
-    pub(super) fn at(start: u32, end: u32) -> Slot {
-        Slot { start, end, header: OnceLock::new(), unit: OnceLock::new(), skeleton: None }
-    }
-
-    /// The same place with nothing parsed.
-    fn again(&self) -> Slot {
-        Slot { skeleton: self.skeleton.clone(), ..Slot::at(self.start, self.end) }
-    }
-}
-
-/// The number of an entry that far from the first of its file.
-fn number_of(offset: usize) -> Result<u32, EntryError> {
-    u32::try_from(offset).map_err(|_| EntryError { die: None, message: "more than 4 GB of debug information".into() })
-}
-
-/// The number of the first entry after `length` bytes of them from this number on.
-pub(super) fn after(start: u32, length: usize) -> Result<u32, EntryError> {
-    number_of((start as usize).saturating_add(length))
-}
-
-impl Part {
-    /// Bytes of its entries.
-    pub fn length(&self) -> usize {
-        match self.types {
-            true => self.sections.debug_types.reader().len(),
-            false => self.sections.debug_info.reader().len(),
-        }
-    }
-
-    /// The header of the unit that begins with this number.
-    pub fn header(&self, start: u32) -> Result<gimli::UnitHeader<Bytes>, gimli::Error> {
-        let local = start.saturating_sub(self.start) as usize;
-        let header = if self.types {
-            let mut rest = *self.sections.debug_types.reader();
-            gimli::Reader::skip(&mut rest, local)?;
-            gimli::DebugTypes::from(rest).units().next()?.ok_or(gimli::Error::MissingUnitDie)?
-        } else {
-            self.sections.debug_info.header_from_offset(DebugInfoOffset(local))?
-        };
-        // Entries of units know their numbers by it.
-        Ok(gimli::UnitHeader::new(
-            header.encoding(),
-            header.unit_length(),
-            header.type_(),
-            header.debug_abbrev_offset(),
-            SectionId::DebugInfo,
-            gimli::UnitSectionOffset(start as usize),
-            header.range_from(UnitOffset(header.header_size())..)?,
-        ))
-    }
-
-    /// Adds its units.
-    pub fn read_headers(&self, machine: Machine, slots: &mut Vec<Slot>) -> Result<(), EntryError> {
-        let (mut at, end) = (self.start, after(self.start, self.length())?);
-        while at < end {
-            let header = self.header(at)?;
-            at = after(at, header.length_including_self().max(1))?;
-            slots.extend(slot(header, machine)?);
-            check_count(slots)?;
-        }
-        Ok(())
-    }
-}
-
-/// A section's bytes; what is not in the file itself is added to `owned`.
-fn load(elf: &Elf, section: &str, owned: &mut Vec<Vec<u8>>) -> Result<Bytes, Error> {
-    let contents = elf.debug_section(section)?;
-    Ok(kept(elf, contents, owned))
-}
-
-/// The same of all sections of that name.
-pub(super) fn load_all(elf: &Elf, section: &str, owned: &mut Vec<Vec<u8>>) -> Result<Bytes, Error> {
-    let contents = elf.debug_sections(section)?;
-    Ok(kept(elf, contents, owned))
-}
-
-fn kept(elf: &Elf, contents: Contents, owned: &mut Vec<Vec<u8>>) -> Bytes {
-    let bytes: &[u8] = match contents {
-        Contents::InFile(range) => elf.bytes().get(range).unwrap_or_default(),
-        Contents::Owned(contents) => {
-            owned.push(contents);
-            owned.last().map_or(&[], Vec::as_slice)
-        }
-    };
-    // SAFETY: the bytes are those of a Vec's or map's allocation, which does not move when the Vec or map does. The Vec is
-    // kept in the store unchanged, the map in its file, which the store or whoever has it keeps beside it; and no value with
-    // this lifetime leaves `debuginfo`.
-    let bytes: &'static [u8] = unsafe { std::slice::from_raw_parts(bytes.as_ptr(), bytes.len()) };
-    EndianSlice::new(bytes, LittleEndian)
 }
 
 /// The error to report for damaged DWARF in the file.
