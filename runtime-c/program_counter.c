@@ -7,8 +7,10 @@
  * itself never runs.
  */
 #include <linux/err.h>
+#include <linux/cred.h>
 #include <linux/hash.h>
 #include <linux/irqflags.h>
+#include <linux/jiffies.h>
 #include <linux/mm.h>
 #include <linux/mutex.h>
 #include <linux/perf_event.h>
@@ -182,6 +184,19 @@ static bool is_to_count(const struct spile_site *site, struct task_struct *task)
 	       spile_program_of_mm(wanted->program, task->mm);
 }
 
+/* Hits of a user that could not be counted do not try again for a second; others are not concerned. */
+static bool is_refused_now(const struct spile_site *site)
+{
+	return time_before(jiffies, READ_ONCE(site->program_counter.refused_until)) &&
+	       uid_eq(READ_ONCE(site->program_counter.refused), current_uid());
+}
+
+static void refuse_for_now(struct spile_site *site)
+{
+	WRITE_ONCE(site->program_counter.refused, current_uid());
+	WRITE_ONCE(site->program_counter.refused_until, jiffies + HZ);
+}
+
 void spile_program_counters_begin(void)
 {
 	/* Acquire: pairs with the release in arm_program_counter(). */
@@ -193,13 +208,12 @@ void spile_program_counters_begin(void)
 		rcu_read_lock();
 		known = find_counted(site->program_counter.heads, current);
 		rcu_read_unlock();
-		if (known || READ_ONCE(site->program_counter.full) || !is_to_count(site, current))
+		if (known || is_refused_now(site) || !is_to_count(site, current))
 			continue;
 		mutex_lock(&counted_mutex);
 		count_task(site, current);
-		/* A hit must not try again and again. */
 		if (!find_counted(site->program_counter.heads, current))
-			WRITE_ONCE(site->program_counter.full, true);
+			refuse_for_now(site);
 		mutex_unlock(&counted_mutex);
 	}
 }
@@ -256,6 +270,12 @@ static int arm_program_counter(struct spile_site *site)
 	struct inode *inode = spile_program_inode(wanted->program);
 	int error;
 
+	/*
+	 * Their events wait for all handlers when they go, and take locks under which others add
+	 * uprobes: not in a handler.
+	 */
+	if (wanted->type == PERF_TYPE_TRACEPOINT)
+		return -EOPNOTSUPP;
 	if (IS_ERR(inode))
 		return PTR_ERR(inode);
 	if (spile_maps_are_held(inode))

@@ -105,7 +105,8 @@ struct spile_site {
 			struct hlist_head *heads;	/* threads: program_counter.c */
 			unsigned int count;		/* of these */
 			bool reported;
-			bool full;			/* no more at hits */
+			kuid_t refused;			/* whose hits do not try again */
+			unsigned long refused_until;	/* jiffies */
 		} program_counter;			/* PROGRAM_COUNTER */
 		struct nf_hook_ops *hook;	/* NETFILTER */
 		/* PERF, WATCH: by CPU, 0 where there is none (cpu_events.c) */

@@ -20,10 +20,10 @@ try 2 "'x'" hello.ko -T x
 try 2 "'-1'" hello.ko -T -1
 try 2 "'0'" hello.ko -b 0
 try 2 "'99999'" hello.ko -s 99999
-try 2 'SIZE is from 1' hello.ko -S 0 -o file
+try 2 'SIZE is at most' hello.ko -S 1048577 -o file
 try 2 '-S' hello.ko -S 1
-try 2 "'0'" hello.ko -x 0
-try 2 "'-5'" hello.ko -x -5
+try 2 "'x'" hello.ko -x x
+try 2 'there is no process -5 (-x)' hello.ko -x -5
 try 2 'nothing' hello.ko nothing=1
 try 2 'nothing' hello.ko nothing
 try 2 '--only' hello.ko --only colour=red

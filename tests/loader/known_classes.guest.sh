@@ -65,7 +65,7 @@ rm -r "$place/below"
 # CVE-2010-4170: what is in the environment, and the name of the program, which the caller chooses.
 said=
 for name in staprun stapio stap spile modprobe sh '' /bin/sh; do
-	s=$(status usr "caller 'name=$name' /usr/bin/suid ticks -T 0.1 -c 'id -u >>ids'")
+	s=$(status usr "caller 'name=$name' /usr/bin/suid ticks -T 1 -c 'id -u >>ids'")
 	said="$said $s"
 	unloaded ticks
 done

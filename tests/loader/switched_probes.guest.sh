@@ -45,7 +45,7 @@ while read -r row; do
 	rows=$((rows + 1))
 	[ $((row)) = 0 ] || wrong=1
 done <rows
-[ $wrong = 0 ] && [ $rows = 12 ] && echo 'balance: right'
+[ $wrong = 0 ] && [ $rows = 11 ] && echo 'balance: right'
 before=$(ticks)
 sleep 0.3
 what >/dev/null

@@ -15,7 +15,8 @@ const CODE: Code = Code("W0109");
 pub fn assign(sources: &mut SourceMap, scripts: &mut [Script], values: &[(String, String)]) -> Vec<Diagnostic> {
     let mut problems = Vec::new();
     for (name, value) in values {
-        let table = table_use(scripts, name);
+        let table = find(scripts, name).map(|global| global.clone());
+        let table = table.and_then(|global| table_use(sources, scripts, &global));
         let file = sources.add(format!("<-G {name}>"), value.clone().into_bytes(), Origin::User);
         let span = Span::new(file, 0, value.len());
         match find(scripts, name) {
@@ -45,10 +46,23 @@ fn find<'a>(scripts: &'a mut [Script], name: &str) -> Option<&'a mut Global> {
     globals.find(|global| global.name.text == name)
 }
 
-/// Where a script first uses the name for an array or an aggregate.
-fn table_use(scripts: &[Script], name: &str) -> Option<Span> {
+/// Whether the name is this global in that file: not if the file has a private one of the name, nor in the compiler's own library if
+/// it is a script's.
+fn means(sources: &SourceMap, script: &Script, global: &Global) -> bool {
+    let of = global.name.span.file;
+    let is_own = |file| sources.file(file).origin == Origin::Tapset;
+    let hidden = script
+        .items
+        .iter()
+        .any(|item| matches!(item, Item::Global(other) if other.private && other.name.text == global.name.text));
+    script.file == of || !global.private && !hidden && (is_own(of) || !is_own(script.file))
+}
+
+/// Where a script first uses the global as an array or an aggregate.
+fn table_use(sources: &SourceMap, scripts: &[Script], global: &Global) -> Option<Span> {
+    let name = &global.name.text;
     let mut found = None;
-    let is_it = |expr: &Expr| matches!(&expr.kind, ExprKind::Ident(ident) if ident == name);
+    let is_it = |expr: &Expr| matches!(&expr.kind, ExprKind::Ident(ident) if *ident == *name);
     let mut look = |expr: &Expr| {
         let table = match &expr.kind {
             ExprKind::Index(base, _) | ExprKind::In(_, base) => Some(base),
@@ -59,8 +73,9 @@ fn table_use(scripts: &[Script], name: &str) -> Option<Span> {
         found = found.or(table.filter(|table| is_it(table)).map(|table| table.span));
     };
     let mut loops = None;
-    for item in scripts.iter().flat_map(|script| &script.items) {
+    for item in scripts.iter().filter(|script| means(sources, script, global)).flat_map(|script| &script.items) {
         let blocks = match item {
+            Item::Function(function) if function.parameters.iter().any(|own| own.name.text == *name) => Vec::new(),
             Item::Probe(probe) => vec![&probe.body],
             Item::Alias(alias) => alias.prologue.iter().chain(&alias.epilogue).collect(),
             Item::Function(function) => match &function.body {
@@ -146,6 +161,23 @@ mod tests {
             ("global a", "-9223372036854775808", Literal::Number(i64::MIN)),
         ] {
             assert_eq!(assigned(script, "a", value), (Some(wanted), vec![]), "{script} {value}");
+        }
+    }
+
+    #[test]
+    fn arrays_of_other_files_have_the_name_too() {
+        for (origin, library) in [
+            (Origin::Directory, "private global a function f() { a[1] = 2 }"),
+            (Origin::Tapset, "global a function f() { a[1] = 2 }"),
+            (Origin::Directory, "function f(a) { println(a[1]) }"),
+        ] {
+            let mut sources = SourceMap::new();
+            let texts = [("global a = 1", Origin::User), (library, origin)];
+            let mut scripts = texts.map(|(text, origin)| {
+                let file = sources.add("a.stp", text.into(), origin);
+                syntax::parse(&mut sources, file, &Environment::default(), &Macros::default()).0
+            });
+            assert_eq!(assign(&mut sources, &mut scripts, &[("a".into(), "5".into())]), [], "{library}");
         }
     }
 

@@ -185,6 +185,9 @@ const OF_PROCESS: &[&str] = &[
     "__value_unknown_at_caller",
 ];
 
+/// Those of [`IDENTITY`] of which 0 is somebody: root. They are -1 instead.
+const USERS: &[&str] = &["egid", "euid", "gid", "uid"];
+
 /// Those of [`OF_PROCESS`] that say who the current process is. Where it may be anybody's, they are called only if it is the owner's
 /// ([`if_own`]), and are 0 or "" otherwise.
 const IDENTITY: &[&str] = &["egid", "euid", "execname", "gid", "pgrp", "pid", "ppid", "sid", "tid", "uid"];
@@ -219,7 +222,8 @@ pub(super) fn if_own(
     let own = Box::new(LongExpr { kind: LongKind::Builtin(own_process(), Vec::new()), span });
     match call {
         Expr::Long(value) => {
-            let otherwise = Box::new(LongExpr::constant(0, span));
+            let nobody = if USERS.contains(&builtin.name) { -1 } else { 0 };
+            let otherwise = Box::new(LongExpr::constant(nobody, span));
             LongExpr { kind: LongKind::Conditional(own, Box::new(value), otherwise), span }.into()
         }
         Expr::String(value) => {

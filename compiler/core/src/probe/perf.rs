@@ -14,6 +14,7 @@ use spile_debuginfo::Address;
 
 /// PERF_TYPE_SOFTWARE and PERF_COUNT_SW_CPU_CLOCK of include/uapi/linux/perf_event.h.
 pub(super) const TYPE_SOFTWARE: u32 = 1;
+const TYPE_TRACEPOINT: u32 = 2;
 /// Default event of `perf` probes, in nanoseconds of CPU time.
 pub(super) const CPU_CLOCK: u64 = 0;
 
@@ -150,6 +151,16 @@ fn program_counters(
     name: &str,
     resolver: &mut Resolver,
 ) -> Result<Vec<Site>, PointError> {
+    // Events of tracepoints go by waiting for all handlers, which a handler must not do.
+    if event == TYPE_TRACEPOINT {
+        return Err(PointError::NotProbeable {
+            component: point.span(),
+            name: name.into(),
+            why:
+                "events of tracepoints are not counted for each thread: count them in a probe of kernel.trace(\"...\")"
+                    .into(),
+        });
+    }
     let objects = objects(point, resolver)?;
     in_each(&objects, |object| {
         let start = Address { section: None, offset: object.mapped().entry_point() };

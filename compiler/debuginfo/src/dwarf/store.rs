@@ -402,7 +402,9 @@ impl Store {
             let unit = self.unit(index)?;
             let Some(name) = unit.dwo_name()?.and_then(|name| self.string(unit, name)) else { continue };
             let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-            let directory = unit.comp_dir.map(|directory| text(directory.slice())).unwrap_or_default();
+            // Longer ones are no paths, and all units may have the same one.
+            let directory = unit.comp_dir.map(|directory| directory.slice()).filter(|path| path.len() < MAX_TEXT);
+            let directory = directory.map(text).unwrap_or_default();
             skeletons.push(Skeleton { index, name: text(name), directory });
         }
         if skeletons.is_empty() {

@@ -222,7 +222,8 @@ impl Lowering<'_, '_> {
             return ending(call, valued);
         }
         if let Some(builtin) = self.names.builtin_after(self.typed.functions[function.index()].ast) {
-            return ending(Expr::builtin(builtin, arguments, span), builtin.returns.is_some());
+            let call = privilege::if_own(self.env.options.privilege, builtin, arguments, span);
+            return ending(call, builtin.returns.is_some());
         }
         match builtin::find("error", 1) {
             Some(error) => {
