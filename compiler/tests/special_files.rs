@@ -152,6 +152,8 @@ fn closed_directories() {
             assert!(status == Some(1) && messages.contains(&closed), "{variable}={place}: {status:?} {messages}");
         }
         warned(place, run(("LANG", "C"), &["-d", place, "-p2", "script.stp"]));
+        let (status, messages) = run(("LANG", "C"), &["-d", place, "--export-index", "index", "kernel"]);
+        assert!(status == Some(1) && messages.contains(place.as_str()), "{place}: {status:?} {messages}");
         for option in ["-I", "--tapset", "--sysroot", "--index", "--tmpdir", "--export-index"] {
             let (status, messages) = run(("LANG", "C"), &[option, place, "-p4", "script.stp"]);
             assert!(status == Some(1) && messages.contains(&closed), "{option} {place}: {status:?} {messages}");

@@ -32,11 +32,11 @@ timeout 5 "$SPILE" -r "$RELEASE" --export-index other.index no_such_module 2>err
 echo "no such module $status at once"
 status=0
 "$SPILE" -r "$RELEASE" -d ./none.ko -l "$point" 2>err || status=$?
-grep -q 'none.ko: there is no such file' err && echo "no such file $status"
+grep -q "none.ko': there is no such file" err && echo "no such file $status"
 
 status=0
 "$SPILE" -r "$RELEASE" -d . -l "$point" 2>err || status=$?
-grep -q 'd \.: a directory; -d takes the file of a module' err && echo "directory $status"
+grep -q "module '\.': a directory; -d takes the file of a module" err && echo "directory $status"
 
 mkdir -p own/extra own/updates/dkms
 own=own/extra/ptlrpc.ko

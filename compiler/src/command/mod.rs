@@ -93,7 +93,7 @@ impl StandaloneCommand {
             }
             StandaloneCommand::Cache(action) => cache::perform(session, action),
             StandaloneCommand::Rehearse(module, settings) => {
-                warn_of_missing_files(session, None);
+                need_files(session)?;
                 guest::test_module(session, &module, settings)
             }
         }
@@ -219,12 +219,16 @@ pub fn perform(session: &mut Session, words: &[OsString]) -> Result<Outcome, Fai
     limit_resources(session)?;
     check_places(session)?;
     if let Some(form) = session.options.ask.check {
+        need_files(session)?;
         return check::check(session, form);
     }
     if session.options.ask.prepare {
         return prepare::prepare(session);
     }
     let command = Command::of(&session.options);
+    if matches!(command, Command::Export(_)) {
+        need_files(session)?;
+    }
     let mut job = Job::new(session, &command)?;
     if let Command::Export(file) = &command {
         return export::export(session, file, &job.target);
@@ -276,7 +280,15 @@ fn limit_resources(session: &Session) -> Result<(), Failed> {
     Ok(())
 }
 
-/// Says which of `-d` are left out.
+/// Checks the files of `-d`, where the answer would be another one without them.
+fn need_files(session: &Session) -> Result<(), Failed> {
+    match session.options.kernel.no_files().into_iter().find_map(|(path, why)| Some((path, why?))) {
+        Some((path, why)) => Err(session.reporter.usage(&format!("-d {}: {why}", path.display()))),
+        None => Ok(()),
+    }
+}
+
+/// Says which of `-d` are left out, as SystemTap does.
 fn warn_of_missing_files(session: &Session, kernel: Option<&Kernel>) {
     for (path, why) in session.options.kernel.no_files() {
         let is_known = |name: &str| name == "kernel" || kernel.is_none_or(|kernel| kernel.has_module(name));
