@@ -63,31 +63,29 @@ impl<'s> Split<'s> {
         Split { dwarf, machine, owned, beside, package, opened, parts, slots, next }
     }
 
-    /// Adds the skeleton's unit; false: it is not there.
-    pub fn find(&mut self, skeleton: &Skeleton, unit: Arc<Unit>) -> Result<bool, EntryError> {
-        let Some(id) = unit.dwo_id else { return Ok(false) };
-        let index = match self.in_package(id)? {
-            Some(index) => Some(index),
-            None => self.in_file(skeleton, id)?,
-        };
-        let Some(slot) = index.and_then(|index| self.slots.get_mut(index)) else { return Ok(false) };
+    /// Adds the skeleton's unit; false: it is not there, or its file is damaged.
+    pub fn find(&mut self, skeleton: &Skeleton, unit: Arc<Unit>) -> bool {
+        let Some(id) = unit.dwo_id else { return false };
+        let index = self.in_package(id).or_else(|| self.in_file(skeleton, id));
+        let Some(slot) = index.and_then(|index| self.slots.get_mut(index)) else { return false };
         slot.skeleton = Some(unit);
-        Ok(true)
+        true
     }
 
     /// The sections and the units, in the order of their numbers.
-    pub fn finish(mut self) -> Result<(Vec<Part>, Vec<Slot>), EntryError> {
+    pub fn finish(mut self) -> (Vec<Part>, Vec<Slot>) {
         if let Some((package, file)) = self.package.take() {
             for row in 1..=package.tu_index.unit_count() {
-                let sections = package.tu_sections(row, self.dwarf)?;
-                self.add(sections, &file)?;
+                if let Ok(sections) = package.tu_sections(row, self.dwarf) {
+                    self.add(sections, &file);
+                }
             }
         }
         // What no skeleton belongs to, of which the addresses are not known; types have none.
         let is_known = |slot: &Slot| -> bool { slot.skeleton.is_some() || !self.is_compilation(slot) };
         let known: Vec<bool> = self.slots.iter().map(is_known).collect();
         let slots = self.slots.into_iter().zip(known).filter_map(|(slot, known)| known.then_some(slot));
-        Ok((self.parts, slots.collect()))
+        (self.parts, slots.collect())
     }
 
     fn is_compilation(&self, slot: &Slot) -> bool {
@@ -98,15 +96,15 @@ impl<'s> Split<'s> {
         })
     }
 
-    fn in_package(&mut self, id: DwoId) -> Result<Option<usize>, EntryError> {
-        let Some((package, file)) = &self.package else { return Ok(None) };
-        let Some(sections) = package.find_cu(id, self.dwarf)? else { return Ok(None) };
+    fn in_package(&mut self, id: DwoId) -> Option<usize> {
+        let (package, file) = self.package.as_ref()?;
+        let sections = package.find_cu(id, self.dwarf).ok().flatten()?;
         let file = file.clone();
-        Ok(self.add(sections, &file)?.get(&id.0).copied())
+        self.add(sections, &file).get(&id.0).copied()
     }
 
     /// Where the file may be: where the compiler wrote it, or beside the program.
-    fn in_file(&mut self, skeleton: &Skeleton, id: DwoId) -> Result<Option<usize>, EntryError> {
+    fn in_file(&mut self, skeleton: &Skeleton, id: DwoId) -> Option<usize> {
         let name = Path::new(&skeleton.name);
         let mut places = vec![Path::new(&skeleton.directory).join(name)];
         for directory in &self.beside {
@@ -116,20 +114,31 @@ impl<'s> Split<'s> {
         for place in places {
             if !self.opened.contains_key(&place) {
                 let units = match open(&place, self.dwarf, self.owned) {
-                    Some((sections, file)) => self.add(sections, &file)?,
+                    Some((sections, file)) => self.add(sections, &file),
                     None => HashMap::new(),
                 };
                 self.opened.insert(place.clone(), units);
             }
             if let Some(index) = self.opened.get(&place).and_then(|units| units.get(&id.0)) {
-                return Ok(Some(*index));
+                return Some(*index);
             }
         }
-        Ok(None)
+        None
     }
 
-    /// Adds the units of a file, or of a part of a package; their indices by their numbers.
-    fn add(&mut self, mut sections: Dwarf<Bytes>, file: &Arc<Elf>) -> Result<HashMap<u64, usize>, EntryError> {
+    /// Adds the units of a file, or of a part of a package; their indices by their numbers. None of one that is damaged: the others,
+    /// and what is in the program itself, are read without it.
+    fn add(&mut self, sections: Dwarf<Bytes>, file: &Arc<Elf>) -> HashMap<u64, usize> {
+        let (slots, parts, next) = (self.slots.len(), self.parts.len(), self.next);
+        self.add_whole(sections, file).unwrap_or_else(|_| {
+            self.slots.truncate(slots);
+            self.parts.truncate(parts);
+            self.next = next;
+            HashMap::new()
+        })
+    }
+
+    fn add_whole(&mut self, mut sections: Dwarf<Bytes>, file: &Arc<Elf>) -> Result<HashMap<u64, usize>, EntryError> {
         // Names of files in the program's line tables, which these units have no others of.
         sections.debug_line_str = self.dwarf.debug_line_str;
         let sections = Arc::new(sections);
@@ -146,8 +155,13 @@ impl<'s> Split<'s> {
             part.read_headers(self.machine, &mut self.slots)?;
             let found = self.slots.iter().enumerate().skip(first).filter(|_| !types);
             for (index, slot) in found {
-                let unit = Unit::new(&sections, part.header(slot.start)?)?;
-                units.extend(unit.dwo_id.map(|id| (id.0, index)));
+                let header = part.header(slot.start)?;
+                let id = match header.type_() {
+                    gimli::UnitType::SplitCompilation(id) => Some(id),
+                    // Before DWARF 5 an attribute has it.
+                    _ => Unit::new(&sections, header)?.dwo_id,
+                };
+                units.extend(id.map(|id| (id.0, index)));
             }
             self.parts.push(part);
         }

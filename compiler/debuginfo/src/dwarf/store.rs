@@ -417,12 +417,12 @@ impl Store {
         for skeleton in &skeletons {
             let own = self.slots.get_mut(skeleton.index).and_then(|slot| slot.unit.take());
             let Some(Ok(unit)) = own else { continue };
-            match split.find(skeleton, Arc::from(unit))? {
+            match split.find(skeleton, Arc::from(unit)) {
                 true => joined.push(skeleton.index),
                 false => self.missing.push(skeleton.name.clone()),
             }
         }
-        let (parts, slots) = split.finish()?;
+        let (parts, slots) = split.finish();
         let mut at = 0;
         self.slots.retain(|_| {
             at += 1;

@@ -825,6 +825,23 @@ fn debug_information_in_files_of_its_own() {
         };
         assert_eq!(read(&debug), read(&whole), "{compiler} {options:?}");
     }
+    // A damaged one takes away no other.
+    for version in ["-gdwarf-5", "-gdwarf-4"] {
+        let directory = linked("gcc", &["-gsplit-dwarf", version], text);
+        let files = std::fs::read_dir(directory.path()).expect("a directory").flatten().map(|entry| entry.path());
+        let unit = files.into_iter().find(|path| path.extension().is_some_and(|extension| extension == "dwo"));
+        let unit = unit.expect("a unit");
+        let mut bytes = std::fs::read(&unit).expect("is read");
+        let object = ::object::File::parse(&*bytes).expect("an object");
+        let section = ::object::Object::section_by_name(&object, ".debug_info.dwo").expect("has units");
+        let (start, length) = ::object::ObjectSection::file_range(&section).expect("in the file");
+        // Behind the length of the unit and its version.
+        let range = start as usize + 6..(start + length) as usize;
+        bytes[range].fill(0xff);
+        std::fs::write(&unit, bytes).expect("is written");
+        let debug = program_in(&directory).expect("has skeletons");
+        assert!(debug.missing_part().is_some_and(|file| file.ends_with(".dwo")), "{version}");
+    }
     // That of binutils 2.40 leaves out units of DWARF 5.
     for (version, packer) in [("-gdwarf-5", "llvm-dwp"), ("-gdwarf-4", "dwp"), ("-gdwarf-4", "llvm-dwp")] {
         let directory = linked("gcc", &["-gsplit-dwarf", version, "-fdebug-types-section"], text);
