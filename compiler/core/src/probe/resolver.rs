@@ -236,7 +236,7 @@ impl<'k> Resolver<'k> {
     /// The module of that name or path; a path that is not one of a module's file is a program's or library's, a name like
     /// `libc.so.6` that of a library of the system, and a name that no module has that of a program in `$PATH`.
     pub fn module(&self, name: &str) -> Result<Rc<Object>, TargetError> {
-        if let Some(programs) = self.programs.filter(|_| name.starts_with('/') && !name.contains(".ko")) {
+        if let Some(programs) = self.programs.filter(|_| name.contains('/') && !name.contains(".ko")) {
             return programs.open(&programs.find(name)?);
         }
         if let Some(programs) = self.programs.filter(|_| is_shared_library(name)) {

@@ -366,7 +366,9 @@ impl<'l, 'a> Lookup<'l, 'a> {
         // The first of several that has it counts, so missing ones are skipped.
         let mut missing = None;
         for module in modules.split(':').filter(|module| !module.is_empty()) {
-            if module.starts_with('/') || is_shared_library(module) {
+            // The name of a header has its path in brackets or quotes.
+            let is_path = module.contains('/') && !module.contains(['<', '"']);
+            if is_path || is_shared_library(module) {
                 match self.env.resolver.module(module) {
                     Ok(object) => objects.push(object),
                     Err(error) => missing = missing.or(Some(Error::DebugInfo { message: error.to_string(), span })),
