@@ -40,6 +40,7 @@ cat >own.stp <<EOF
 probe process("$PWD/prog").begin { printf("begin %d\n", uid()) }
 probe process("$PWD/prog").function("work") { printf("work %d by %d %s %d\n", \$n, uid(), user_string(\$text), is_myproc()) }
 probe process("$PWD/prog").function("work").return { printf("%d returned %d\n", @entry(\$n), \$return) own++ }
+probe timer.hz(100) { if (!is_myproc() && (uid() != -1 || pid() || execname() != "")) println("secret of another process") }
 global own
 probe end { printf("own %d\n", own) }
 EOF
