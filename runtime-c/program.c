@@ -408,16 +408,19 @@ static bool runs_one_of(spile_long first, spile_long last)
 	if (!inode || !by_inode)
 		return false;
 	mask = (1u << by_inode_bits) - 1;
-	for (at = hash_ptr(inode, by_inode_bits); (entry = smp_load_acquire(&by_inode[at]));
-	     at = (at + 1) & mask) {
-		const struct program_file *file = &files[entry - 1];
+	for (at = hash_ptr(inode, by_inode_bits);; at = (at + 1) & mask) {
+		const struct program_file *file;
 
+		/* Acquire: the program is complete; pairs with the release in add_inode(). */
+		entry = smp_load_acquire(&by_inode[at]);
+		if (!entry)
+			return false;
+		file = &files[entry - 1];
 		/* A file can have several names. */
 		if (entry - 1 >= first && entry - 1 <= last &&
 		    (inode == file->inode || inode == d_inode(file->path.dentry)))
 			return true;
 	}
-	return false;
 }
 
 const struct inode *spile_current_program(void)
