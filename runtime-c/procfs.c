@@ -25,6 +25,7 @@
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
 #include <linux/spinlock.h>
+#include <linux/stat.h>
 #include <linux/string.h>
 #include <linux/uidgid.h>
 #include <linux/wait.h>
@@ -497,6 +498,9 @@ static int arm_file(struct spile_site *site)
 		if (error)
 			return error;
 	}
+	/* proc_create_data() makes a file without any rights readable by all. */
+	if (!mode)
+		mode = S_ISVTX;
 	return proc_create_data(path, mode, own_directory, &file_operations, site) ? 0 : -ENOMEM;
 }
 
