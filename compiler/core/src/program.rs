@@ -13,6 +13,7 @@ pub mod element_uses;
 mod expression;
 pub mod known_locals;
 pub mod lead_in;
+pub mod parts;
 mod privilege;
 pub mod uses;
 

@@ -10,9 +10,10 @@ use super::environment::Environment;
 use super::error::StatementError;
 use crate::builtin;
 use crate::program::condition;
+use crate::program::parts::{self, Part};
 use crate::program::{
-    Element, Expr, FunctionBody, FunctionId, Iterated, LongExpr, LongKind, LongPlace, Print, PrintPiece, Privilege,
-    Probe, Program, Slice, Stmt, StmtKind, StringExpr, StringKind, StringPlace,
+    Expr, FunctionBody, FunctionId, LongExpr, LongKind, LongPlace, Print, PrintPiece, Privilege, Probe, Program, Stmt,
+    StmtKind, StringExpr, StringKind,
 };
 use spile_source::Span;
 
@@ -356,7 +357,7 @@ impl Found {
     fn of(statements: &[Stmt], values: &[Expr]) -> Found {
         let mut found = Found::default();
         statements.iter().for_each(|statement| found.statement(statement));
-        values.iter().for_each(|value| found.expr(value));
+        values.iter().for_each(|value| found.part(value.into()));
         found
     }
 
@@ -364,8 +365,7 @@ impl Found {
         self.denied.push((what, span));
     }
 
-    fn builtin(&mut self, builtin: &'static builtin::Builtin, arguments: &[Expr], span: Span) {
-        arguments.iter().for_each(|argument| self.expr(argument));
+    fn builtin(&mut self, builtin: &'static builtin::Builtin, span: Span) {
         let name = &builtin.name;
         let kinds = [(OF_SESSION, None), (OF_PROCESS, Some(Sight::Process)), (OF_REGISTERS, Some(Sight::Registers))];
         match kinds.iter().find(|(names, _)| names.contains(name)) {
@@ -375,181 +375,107 @@ impl Found {
         }
     }
 
-    fn call(&mut self, function: FunctionId, arguments: &[Expr]) {
-        self.calls.push(function);
-        arguments.iter().for_each(|argument| self.expr(argument));
-    }
-
-    fn slice(&mut self, slice: &Slice) {
-        slice.iter().flatten().for_each(|key| self.expr(key));
-    }
-
-    fn element(&mut self, element: &Element) {
-        element.keys.iter().for_each(|key| self.expr(key));
-    }
-
     fn print(&mut self, print: &Print, span: Span) {
         for piece in &print.pieces {
-            if let PrintPiece::Directive { directive, width, precision, argument, .. } = piece {
-                width.iter().chain(precision).for_each(|expr| self.long(expr));
-                self.expr(argument);
-                if !b"diuoxXpscb".contains(&directive.conversion) {
-                    self.denied("printing memory", span);
-                }
+            if let PrintPiece::Directive { directive, .. } = piece
+                && !b"diuoxXpscb".contains(&directive.conversion)
+            {
+                self.denied("printing memory", span);
             }
+        }
+    }
+
+    fn memory(&mut self, user: bool, span: Span) {
+        match user {
+            true => self.needs.push((Sight::Process, "reading memory", span)),
+            false => self.denied("reading the kernel's memory", span),
+        }
+    }
+
+    fn part(&mut self, part: Part) {
+        match part {
+            Part::Statement(statement) => self.statement(statement),
+            Part::Long(expr) => self.long(expr),
+            Part::String(expr) => self.string(expr),
         }
     }
 
     fn statement(&mut self, statement: &Stmt) {
-        match &statement.kind {
-            StmtKind::Block(statements) => statements.iter().for_each(|statement| self.statement(statement)),
-            StmtKind::Expr(expr) => self.expr(expr),
-            StmtKind::If { condition, then, otherwise } => {
-                self.long(condition);
-                self.statement(then);
-                otherwise.iter().for_each(|otherwise| self.statement(otherwise));
-            }
-            StmtKind::Loop { condition, step, body } => {
-                condition.iter().for_each(|condition| self.long(condition));
-                step.iter().for_each(|step| self.expr(step));
-                self.statement(body);
-            }
-            StmtKind::Return(value) => value.iter().for_each(|value| self.expr(value)),
-            StmtKind::Try { body, message: _, handler } => {
-                body.iter().chain(handler).for_each(|statement| self.statement(statement));
-            }
-            StmtKind::DeleteElements { global: _, keys } => self.slice(keys),
-            StmtKind::Foreach(foreach) => {
-                if let Iterated::Histogram(element) = &foreach.over {
-                    self.element(element);
-                }
-                self.slice(&foreach.slice);
-                foreach.limit.iter().for_each(|limit| self.long(limit));
-                self.statement(&foreach.body);
-            }
-            StmtKind::Break
-            | StmtKind::Continue
-            | StmtKind::Next
-            | StmtKind::Filter
-            | StmtKind::Delete(_)
-            | StmtKind::Clear(_) => {}
-        }
-    }
-
-    fn expr(&mut self, expr: &Expr) {
-        match expr {
-            Expr::Long(expr) => self.long(expr),
-            Expr::String(expr) => self.string(expr),
-        }
+        parts::of_statement(statement, &mut |part| self.part(part));
     }
 
     fn long(&mut self, expr: &LongExpr) {
         let span = expr.span;
+        if let LongKind::Conditional(condition, then, otherwise) = &expr.kind
+            && let LongKind::Builtin(builtin, _) = &then.kind
+            && is_limited(condition, builtin)
+        {
+            return self.long(otherwise);
+        }
+        parts::of_long(expr, &mut |part| self.part(part));
         match &expr.kind {
             LongKind::Const(_)
             | LongKind::Variable(_)
             | LongKind::Saved(_)
             | LongKind::TookNext
-            | LongKind::TakesNext => {}
-            LongKind::Binary(_, left, right) => {
-                self.long(left);
-                self.long(right);
-            }
-            LongKind::Compare(_, left, right) => {
-                self.string(left);
-                self.string(right);
-            }
-            LongKind::Negate(operand)
-            | LongKind::Not(operand)
-            | LongKind::Complement(operand)
-            | LongKind::SignExtend(operand, _)
-            | LongKind::Bits { value: operand, .. } => self.long(operand),
-            LongKind::Conditional(condition, then, otherwise) if matches!(&then.kind, LongKind::Builtin(builtin, _) if is_limited(condition, builtin)) =>
-            {
-                self.long(otherwise);
-            }
-            LongKind::Conditional(condition, then, otherwise) => {
-                [condition, then, otherwise].into_iter().for_each(|part| self.long(part));
-            }
-            LongKind::Matches { regex: _, text } => self.string(text),
-            LongKind::Call(function, arguments) => self.call(*function, arguments),
-            LongKind::Builtin(builtin, arguments) => self.builtin(builtin, arguments, span),
-            LongKind::Assign(left, value) | LongKind::Update { left, value, .. } => {
-                self.long_place(left, span);
-                self.long(value);
-            }
+            | LongKind::TakesNext
+            | LongKind::Binary(..)
+            | LongKind::Compare(..)
+            | LongKind::Negate(_)
+            | LongKind::Not(_)
+            | LongKind::Complement(_)
+            | LongKind::SignExtend(..)
+            | LongKind::Bits { .. }
+            | LongKind::Conditional(..)
+            | LongKind::Matches { .. }
+            | LongKind::Element(_)
+            | LongKind::Extract { .. }
+            | LongKind::Contains { .. }
+            | LongKind::Feed { .. }
+            | LongKind::Bucket { .. }
+            | LongKind::HasBucket { .. } => {}
+            LongKind::Call(function, _) => self.calls.push(*function),
+            LongKind::Builtin(builtin, _) => self.builtin(builtin, span),
+            LongKind::Assign(left, _) | LongKind::Update { left, .. } => match &**left {
+                LongPlace::Variable(_) | LongPlace::Element(_) => {}
+                LongPlace::Memory { .. } => self.denied("writing memory", span),
+                LongPlace::Register { .. } => self.denied("writing a register", span),
+            },
             LongKind::Print(print) => self.print(print, span),
             // Of a hit in a program, or, elsewhere, the arguments of a system call and what the family's own guard asks for.
             LongKind::Register { .. } => self.needs.push((Sight::Process, "a register", span)),
             LongKind::KernelAddress { .. } | LongKind::ModuleAddress { .. } => {
                 self.denied("an address in the kernel", span);
             }
-            LongKind::Read { address, size: _, user } => {
-                self.long(address);
-                match user {
-                    true => self.needs.push((Sight::Process, "reading memory", span)),
-                    false => self.denied("reading the kernel's memory", span),
-                }
-            }
-            LongKind::Element(element) | LongKind::Extract { aggregate: element, .. } => self.element(element),
-            LongKind::Contains { global: _, keys } => self.slice(keys),
-            LongKind::Feed { aggregate, value } => {
-                self.element(aggregate);
-                self.long(value);
-            }
-            LongKind::Bucket { aggregate, index } | LongKind::HasBucket { aggregate, index } => {
-                self.element(aggregate);
-                self.long(index);
-            }
+            LongKind::Read { user, .. } => self.memory(*user, span),
             LongKind::EmbeddedC(_) => self.denied("embedded C", span),
         }
     }
 
     fn string(&mut self, expr: &StringExpr) {
         let span = expr.span;
-        match &expr.kind {
-            StringKind::Literal(_) | StringKind::Variable(_) | StringKind::Saved(_) => {}
-            StringKind::Concatenate(left, right) => {
-                self.string(left);
-                self.string(right);
-            }
-            StringKind::Conditional(condition, then, otherwise) if matches!(&then.kind, StringKind::Builtin(builtin, _) if is_limited(condition, builtin)) =>
-            {
-                self.string(otherwise);
-            }
-            StringKind::Conditional(condition, then, otherwise) => {
-                self.long(condition);
-                self.string(then);
-                self.string(otherwise);
-            }
-            StringKind::Call(function, arguments) => self.call(*function, arguments),
-            StringKind::Builtin(builtin, arguments) => self.builtin(builtin, arguments, span),
-            StringKind::Assign(left, value) | StringKind::Append(left, value) => {
-                match &**left {
-                    StringPlace::Variable(_) => {}
-                    StringPlace::Element(element) => self.element(element),
-                }
-                self.string(value);
-            }
-            StringKind::Format(print) => self.print(print, span),
-            StringKind::Pretty { address, description } => {
-                self.long(address);
-                match description.user {
-                    true => self.needs.push((Sight::Process, "reading memory", span)),
-                    false => self.denied("reading the kernel's memory", span),
-                }
-            }
-            StringKind::Element(element) | StringKind::Chart(element) => self.element(element),
-            StringKind::EmbeddedC(_) => self.denied("embedded C", span),
+        if let StringKind::Conditional(condition, then, otherwise) = &expr.kind
+            && let StringKind::Builtin(builtin, _) = &then.kind
+            && is_limited(condition, builtin)
+        {
+            return self.string(otherwise);
         }
-    }
-
-    fn long_place(&mut self, place: &LongPlace, span: Span) {
-        match place {
-            LongPlace::Variable(_) => {}
-            LongPlace::Element(element) => self.element(element),
-            LongPlace::Memory { .. } => self.denied("writing memory", span),
-            LongPlace::Register { .. } => self.denied("writing a register", span),
+        parts::of_string(expr, &mut |part| self.part(part));
+        match &expr.kind {
+            StringKind::Literal(_)
+            | StringKind::Variable(_)
+            | StringKind::Saved(_)
+            | StringKind::Concatenate(..)
+            | StringKind::Conditional(..)
+            | StringKind::Assign(..)
+            | StringKind::Append(..)
+            | StringKind::Element(_)
+            | StringKind::Chart(_) => {}
+            StringKind::Call(function, _) => self.calls.push(*function),
+            StringKind::Builtin(builtin, _) => self.builtin(builtin, span),
+            StringKind::Format(print) => self.print(print, span),
+            StringKind::Pretty { description, .. } => self.memory(description.user, span),
+            StringKind::EmbeddedC(_) => self.denied("embedded C", span),
         }
     }
 }

@@ -8,9 +8,9 @@ use std::collections::BTreeSet;
 use crate::elaborate::environment::Environment;
 use crate::elaborate::error::Unneeded;
 use crate::plan::deferred::{flatten, format_of, handed_to, is_open, is_plain, returned};
+use crate::program::parts::{self, Part};
 use crate::program::{
-    Element, Expr, FunctionBody, FunctionId, Iterated, LongExpr, LongKind, LongPlace, Print, PrintPiece, Program,
-    Slice, Stmt, StmtKind, StringExpr, StringKind, StringPlace,
+    Expr, FunctionBody, FunctionId, LongExpr, LongKind, Print, PrintPiece, Program, Stmt, StringExpr, StringKind,
 };
 use spile_source::{Origin, Span};
 
@@ -120,109 +120,27 @@ impl<'p> Uses<'p> {
         }
     }
 
-    fn statement(&mut self, statement: &'p Stmt) {
-        match &statement.kind {
-            StmtKind::Block(statements) => statements.iter().for_each(|statement| self.statement(statement)),
-            StmtKind::Expr(expr) => self.expr(expr),
-            StmtKind::If { condition, then, otherwise } => {
-                self.long(condition);
-                self.statement(then);
-                otherwise.iter().for_each(|otherwise| self.statement(otherwise));
-            }
-            StmtKind::Loop { condition, step, body } => {
-                condition.iter().for_each(|condition| self.long(condition));
-                step.iter().for_each(|step| self.expr(step));
-                self.statement(body);
-            }
-            StmtKind::Return(value) => value.iter().for_each(|value| self.expr(value)),
-            StmtKind::Try { body, message: _, handler } => {
-                body.iter().chain(handler).for_each(|statement| self.statement(statement));
-            }
-            StmtKind::DeleteElements { global: _, keys } => self.slice(keys),
-            StmtKind::Foreach(foreach) => {
-                if let Iterated::Histogram(element) = &foreach.over {
-                    self.element(element);
-                }
-                self.slice(&foreach.slice);
-                foreach.limit.iter().for_each(|limit| self.long(limit));
-                self.statement(&foreach.body);
-            }
-            StmtKind::Break
-            | StmtKind::Continue
-            | StmtKind::Next
-            | StmtKind::Filter
-            | StmtKind::Delete(_)
-            | StmtKind::Clear(_) => {}
+    fn part(&mut self, part: Part<'p>) {
+        match part {
+            Part::Statement(statement) => self.statement(statement),
+            Part::Long(expr) => self.long(expr),
+            Part::String(expr) => self.string(expr),
         }
     }
 
-    fn slice(&mut self, slice: &'p Slice) {
-        slice.iter().flatten().for_each(|key| self.expr(key));
-    }
-
-    fn element(&mut self, element: &'p Element) {
-        element.keys.iter().for_each(|key| self.expr(key));
+    fn statement(&mut self, statement: &'p Stmt) {
+        parts::of_statement(statement, &mut |part| self.part(part));
     }
 
     /// An expression whose value the script keeps, compares or computes with.
     fn expr(&mut self, expr: &'p Expr) {
-        match expr {
-            Expr::Long(expr) => self.long(expr),
-            Expr::String(expr) => self.string(expr),
-        }
+        self.part(expr.into());
     }
 
     fn long(&mut self, expr: &'p LongExpr) {
         match &expr.kind {
-            LongKind::Binary(_, left, right) => {
-                self.long(left);
-                self.long(right);
-            }
-            LongKind::Compare(_, left, right) => {
-                self.string(left);
-                self.string(right);
-            }
-            LongKind::Negate(operand)
-            | LongKind::Not(operand)
-            | LongKind::Complement(operand)
-            | LongKind::SignExtend(operand, _)
-            | LongKind::Bits { value: operand, .. } => self.long(operand),
-            LongKind::Conditional(condition, then, otherwise) => {
-                [condition, then, otherwise].into_iter().for_each(|part| self.long(part));
-            }
-            LongKind::Matches { regex: _, text } => self.string(text),
-            LongKind::Call(_, given) | LongKind::Builtin(_, given) => {
-                given.iter().for_each(|argument| self.expr(argument));
-            }
-            LongKind::Assign(left, value) | LongKind::Update { left, value, .. } => {
-                match &**left {
-                    LongPlace::Element(element) => self.element(element),
-                    LongPlace::Memory { address, .. } => self.long(address),
-                    LongPlace::Variable(_) | LongPlace::Register { .. } => {}
-                }
-                self.long(value);
-            }
             LongKind::Print(print) => self.print(print),
-            LongKind::Read { address, .. } => self.long(address),
-            LongKind::Element(element) | LongKind::Extract { aggregate: element, .. } => self.element(element),
-            LongKind::Contains { global: _, keys } => self.slice(keys),
-            LongKind::Feed { aggregate, value } => {
-                self.element(aggregate);
-                self.long(value);
-            }
-            LongKind::Bucket { aggregate, index } | LongKind::HasBucket { aggregate, index } => {
-                self.element(aggregate);
-                self.long(index);
-            }
-            LongKind::Const(_)
-            | LongKind::Variable(_)
-            | LongKind::Saved(_)
-            | LongKind::TookNext
-            | LongKind::TakesNext
-            | LongKind::Register { .. }
-            | LongKind::KernelAddress { .. }
-            | LongKind::ModuleAddress { .. }
-            | LongKind::EmbeddedC(_) => {}
+            _ => parts::of_long(expr, &mut |part| self.part(part)),
         }
     }
 
@@ -237,37 +155,7 @@ impl<'p> Uses<'p> {
             }
             _ => {}
         }
-        match &expr.kind {
-            StringKind::Concatenate(left, right) => {
-                self.string(left);
-                self.string(right);
-            }
-            StringKind::Conditional(condition, then, otherwise) => {
-                self.long(condition);
-                self.string(then);
-                self.string(otherwise);
-            }
-            StringKind::Call(_, given) | StringKind::Builtin(_, given) => {
-                given.iter().for_each(|argument| self.expr(argument));
-            }
-            StringKind::Assign(left, value) | StringKind::Append(left, value) => {
-                if let StringPlace::Element(element) = &**left {
-                    self.element(element);
-                }
-                self.string(value);
-            }
-            // As a value: the module formats it.
-            StringKind::Format(print) => {
-                for piece in &print.pieces {
-                    if let PrintPiece::Directive { width, precision, argument, .. } = piece {
-                        width.iter().chain(precision).for_each(|expr| self.long(expr));
-                        self.expr(argument);
-                    }
-                }
-            }
-            StringKind::Pretty { address, .. } => self.long(address),
-            StringKind::Element(element) | StringKind::Chart(element) => self.element(element),
-            StringKind::Literal(_) | StringKind::Variable(_) | StringKind::Saved(_) | StringKind::EmbeddedC(_) => {}
-        }
+        // What is formatted as a value, the module formats.
+        parts::of_string(expr, &mut |part| self.part(part));
     }
 }
