@@ -47,8 +47,7 @@ spile_long spile_fn_get_cycles(struct spile_context *c)
 
 spile_long spile_fn_jiffies(struct spile_context *c)
 {
-	/* Counted from 0, as documented, without INITIAL_JIFFIES. */
-	return jiffies_64 - INITIAL_JIFFIES;
+	return jiffies_64;
 }
 
 spile_long spile_fn_HZ(struct spile_context *c)

@@ -11,7 +11,7 @@ pub(super) const BUILTINS: &[Builtin] = &[
     builtin!("gettimeofday_us" "gettimeofday_us" () -> Long [pure] "microseconds since the epoch"),
     builtin!("gettimeofday_ns" "gettimeofday_ns" () -> Long [pure] "nanoseconds since the epoch"),
     builtin!("ktime_get_ns" "ktime_get_ns" () -> Long [pure] "nanoseconds since boot, monotonic"),
-    builtin!("jiffies" "jiffies" () -> Long [pure] "timer ticks since boot"),
+    builtin!("jiffies" "jiffies" () -> Long [pure] "the kernel's variable of that name: it counts timer ticks, and begins five minutes before 32 bits are full"),
     builtin!("HZ" "HZ" () -> Long [pure] "timer ticks per second"),
     builtin!("get_cycles" "get_cycles" () -> Long [pure] "the CPU's cycle counter; 0 where there is none"),
     builtin!("ctime" "ctime" ("seconds": Long) -> String [fails pure] "seconds since the epoch as \"Wed Jun 30 21:49:08 1993\", UTC"),
