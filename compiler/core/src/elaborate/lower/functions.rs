@@ -22,7 +22,10 @@ impl Lowering<'_, '_> {
         let lowered = lowered?;
         let span = name.span;
         Ok(match self.typed.find_callee(self.names, &unit.at, name, arguments.len())? {
-            Callee::Builtin(builtin) => privilege::if_own(self.env.options.privilege, builtin, lowered, span),
+            Callee::Builtin(builtin) => match self.symbol_of_hit(builtin, span) {
+                Some(symbol) => symbol,
+                None => privilege::if_own(self.env.options.privilege, builtin, lowered, span),
+            },
             Callee::Function(index) => {
                 let missing = NameError::UnknownFunction { name: name.text.clone(), span, near: Vec::new() };
                 self.call(index, lowered, span).ok_or(missing)?

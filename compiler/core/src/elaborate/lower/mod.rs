@@ -7,6 +7,7 @@ mod display;
 mod embedded;
 mod enums;
 mod functions;
+mod hit_symbol;
 mod pretty;
 mod print;
 mod raw;
@@ -55,6 +56,8 @@ pub(super) fn lower<'a>(
         regexes: Regexes::default(),
         descriptions: pretty::Descriptions::default(),
         at_entry: false,
+        some_nameless: handlers.iter().any(hit_symbol::is_nameless),
+        nameless: None,
         arguments: Vec::new(),
     };
     lowering.lower_all(scripts, handlers)
@@ -96,6 +99,10 @@ struct Lowering<'e, 'a> {
     descriptions: pretty::Descriptions,
     /// An expression that is evaluated at the probed function's entry is being lowered.
     at_entry: bool,
+    /// Some probe point names no function, and its hits are somewhere in code.
+    some_nameless: bool,
+    /// The same of the handler that is being lowered; None in a function.
+    nameless: Option<bool>,
     /// In a function with `next`: where the arguments of the call are.
     arguments: Vec<(LocalId, TypeVar)>,
 }
@@ -175,6 +182,7 @@ impl<'a> Lowering<'_, 'a> {
     }
 
     fn lower_handler(&mut self, handler: Handler) -> Probe {
+        self.nameless = Some(hit_symbol::is_nameless(&handler));
         let unit = handler.unit;
         let mut body = Vec::new();
         for condition in &handler.condition {
