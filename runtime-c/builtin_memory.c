@@ -2,6 +2,9 @@
 /* Builtins that read kernel and user memory, and those of guru mode that write it. */
 #include <linux/gfp.h>
 #include <linux/kernel.h>
+#include <linux/ptrace.h>
+#include <linux/sched.h>
+#include <linux/sched/task_stack.h>
 #include <linux/string.h>
 
 #include "script.h"
@@ -11,6 +14,7 @@
 #include "guard.h"
 #include "memory.h"
 #include "ring.h"
+#include "syscall_compat.h"
 #include "text.h"
 
 spile_long spile_fn___kernel_readable(struct spile_context *c, spile_long address, spile_long bytes)
@@ -306,8 +310,47 @@ USER_NUMBER(ushort, u16)
 USER_NUMBER(int, s32)
 USER_NUMBER(uint, u32)
 USER_NUMBER(uint8, u8)
-USER_NUMBER(long, long)
+USER_NUMBER(int64, s64)
 #undef USER_NUMBER
+
+/*
+ * The width of a long of the current process: that of its program, and while it is in a system
+ * call that of the call, which a 64-bit program may make by int 0x80.
+ */
+static unsigned int bytes_of_long(void)
+{
+	if (current->flags & PF_KTHREAD)
+		return 8;
+	return spile_is_compat_call() || !user_64bit_mode(task_pt_regs(current)) ? 4 : 8;
+}
+
+#define USER_LONG(name, narrow) \
+	spile_long spile_fn_user_##name(struct spile_context *c, spile_long address) \
+	{ \
+		unsigned int bytes = bytes_of_long(); \
+		spile_long value = 0; \
+		if (read_user_number(c, &value, address, bytes)) \
+			return 0; \
+		return bytes == sizeof(narrow) ? (narrow)value : value; \
+	} \
+	spile_long spile_fn_user_##name##_error(struct spile_context *c, spile_long address) \
+	{ \
+		unsigned int bytes = bytes_of_long(); \
+		spile_long value = read_number(c, address, bytes, true, #name); \
+		return bytes == sizeof(narrow) ? (narrow)value : value; \
+	} \
+	spile_long spile_fn_user_##name##_warn(struct spile_context *c, spile_long address) \
+	{ \
+		unsigned int bytes = bytes_of_long(); \
+		spile_long value = 0; \
+		if (!read_user_number(c, &value, address, bytes)) \
+			return bytes == sizeof(narrow) ? (narrow)value : value; \
+		warn_of_fault(c, #name, address); \
+		return 0; \
+	}
+USER_LONG(long, s32)
+USER_LONG(ulong, u32)
+#undef USER_LONG
 
 /* Writes. */
 

@@ -153,9 +153,9 @@ spile_long spile_fn_u_register(struct spile_context *c, struct spile_string name
 
 /*
  * Argument N, counted from 1, of a function that has just been entered: System V
- * ABI, AMD64 supplement, 3.2.3. In a 32-bit program all are on the stack.
+ * ABI, AMD64 supplement, 3.2.3. In a 32-bit program all are on the stack, and `bytes` are read.
  */
-spile_long spile_fn_longlong_arg(struct spile_context *c, spile_long number)
+static spile_long argument(struct spile_context *c, spile_long number, unsigned int bytes)
 {
 	static const u8 words[] = {
 		offsetof(struct pt_regs, di), offsetof(struct pt_regs, si),
@@ -190,12 +190,35 @@ spile_long spile_fn_longlong_arg(struct spile_context *c, spile_long number)
 	if (!narrow && number <= ARRAY_SIZE(words))
 		return *(const unsigned long *)((const char *)regs + words[number - 1]);
 	at = narrow ? (u32)regs->sp + 4 * number : regs->sp + 8 * (number - ARRAY_SIZE(words));
-	if (spile_memory_read(&value, at, narrow ? 4 : 8, user)) {
+	if (spile_memory_read(&value, at, narrow ? bytes : 8, user)) {
 		if (user)
 			spile_restart(c);
 		spile_fail(c, SPILE_E_READ_FAULT, at);
 	}
 	return value;
+}
+
+/* In a 32-bit program it takes two words; those of its arguments are counted one by one. */
+spile_long spile_fn_longlong_arg(struct spile_context *c, spile_long number)
+{
+	return argument(c, number, 8);
+}
+
+spile_long spile_fn_ulong_arg(struct spile_context *c, spile_long number)
+{
+	return argument(c, number, 4);
+}
+
+spile_long spile_fn_long_arg(struct spile_context *c, spile_long number)
+{
+	const struct pt_regs *regs = spile_registers(c);
+	spile_long value = argument(c, number, 4);
+
+	/* Arguments that are not in registers now are whole already. */
+	if (!regs || spile_cpu_of(c)->other.have_arguments || !user_mode((struct pt_regs *)regs) ||
+	    user_64bit_mode((struct pt_regs *)regs))
+		return value;
+	return (s32)value;
 }
 
 /*

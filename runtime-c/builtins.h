@@ -74,6 +74,8 @@ spile_long spile_fn_register(struct spile_context *c, struct spile_string name);
 spile_long spile_fn_u_register(struct spile_context *c, struct spile_string name);
 /* from 1; of a function just entered */
 spile_long spile_fn_longlong_arg(struct spile_context *c, spile_long number);
+spile_long spile_fn_long_arg(struct spile_context *c, spile_long number);
+spile_long spile_fn_ulong_arg(struct spile_context *c, spile_long number);
 void spile_fn_print_regs(struct spile_context *c);
 spile_long spile_fn_stack_size(struct spile_context *c);
 spile_long spile_fn_stack_used(struct spile_context *c);
@@ -271,7 +273,9 @@ SPILE_USER_NUMBER(ushort);
 SPILE_USER_NUMBER(int);
 SPILE_USER_NUMBER(uint);
 SPILE_USER_NUMBER(uint8);
+SPILE_USER_NUMBER(int64);
 SPILE_USER_NUMBER(long);
+SPILE_USER_NUMBER(ulong);
 /* Guru mode only. */
 void spile_fn_set_kernel_char(struct spile_context *c, spile_long address, spile_long value);
 void spile_fn_set_kernel_short(struct spile_context *c, spile_long address, spile_long value);

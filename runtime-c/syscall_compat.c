@@ -61,6 +61,11 @@ static long unwrap_socketcall(unsigned long *words)
 	return calls[call].number;
 }
 
+static void extend_sign(unsigned long *word)
+{
+	*word = (s32)*word;
+}
+
 static void set_words(unsigned long *words, unsigned long a, unsigned long b, unsigned long c,
 		      unsigned long d, unsigned long e)
 {
@@ -98,9 +103,11 @@ static long unwrap_ipc(unsigned long *words)
 	case 12:
 		fetch_words(pointer, more, 2);
 		set_words(words, first, more[0], second, more[1], third);
+		extend_sign(&words[3]);
 		return COMPAT_msgrcv;
 	case 0x10000 | 12:
 		set_words(words, first, pointer, second, fifth, third);
+		extend_sign(&words[3]);
 		return COMPAT_msgrcv;
 	case 13:
 		set_words(words, first, second, 0, 0, 0);
@@ -131,11 +138,6 @@ static void join_halves(unsigned long *words, unsigned int at)
 	words[at] = (u32)words[at] | words[at + 1] << 32;
 	memmove(&words[at + 1], &words[at + 2], (COMPAT_WORDS - 2 - at) * sizeof(*words));
 	words[COMPAT_WORDS - 1] = 0;
-}
-
-static void extend_sign(unsigned long *word)
-{
-	*word = (s32)*word;
 }
 
 long spile_syscall_unwrap(long number, unsigned long *words)
@@ -186,6 +188,9 @@ long spile_syscall_unwrap(long number, unsigned long *words)
 	case COMPAT_pwritev2:
 		/* Both halves are arguments of the 64-bit call too; only the first one is used. */
 		words[3] |= words[4] << 32;
+		break;
+	case COMPAT_msgrcv:
+		extend_sign(&words[3]);
 		break;
 	case COMPAT_lseek:
 	case COMPAT_truncate:

@@ -143,6 +143,9 @@ const OF_PROCESS: &[&str] = &[
     "user_int",
     "user_int_error",
     "user_int_warn",
+    "user_int64",
+    "user_int64_error",
+    "user_int64_warn",
     "user_long",
     "user_long_error",
     "user_long_warn",
@@ -197,11 +200,13 @@ const IDENTITY: &[&str] = &["egid", "euid", "execname", "gid", "pgrp", "pid", "p
 const OF_REGISTERS: &[&str] = &[
     "addr",
     "longlong_arg",
+    "long_arg",
     "print_regs",
     "register",
     "registers_valid",
     "returnval",
     "u_register",
+    "ulong_arg",
     "user_mode",
     "__vector_register",
 ];

@@ -158,7 +158,7 @@ fn is_pure(symbol: &str) -> bool {
 
 pub(super) fn reads_user(symbol: &str) -> bool {
     (symbol.starts_with("user_") && symbol != "user_mode")
-        || ["longlong_arg", "kernel_or_user_string_quoted"].contains(&symbol)
+        || ["long_arg", "longlong_arg", "ulong_arg", "kernel_or_user_string_quoted"].contains(&symbol)
 }
 
 /// Those that read, and those whose results they need; after each that reads, the rest is left if it failed.
