@@ -14,10 +14,16 @@
 #include "session.h"
 #include "site.h"
 
-/* Time to the next run: the period, plus up to `random` of its unit. */
+#define SHORTEST (100 * NSEC_PER_USEC)
+
+/*
+ * Time to the next run: the period, give or take up to `random` of its unit, which is not more
+ * than the period. No less than the shortest period that a script can state.
+ */
 static ktime_t next_interval(struct spile_site *site)
 {
 	const struct spile_timer *period = &site->probe->timer;
+	bool ticks = site->probe->kind == SPILE_PROBE_JIFFIES;
 	u64 interval = period->period;
 
 	if (period->random) {
@@ -28,11 +34,11 @@ static ktime_t next_interval(struct spile_site *site)
 		x ^= x >> 7;
 		x ^= x << 17;
 		site->random_state = x;
-		interval += x % (period->random + 1);
+		interval += x % (2 * period->random + 1);
+		interval -= period->random;
+		interval = max_t(u64, interval, ticks ? 1 : SHORTEST);
 	}
-	return ns_to_ktime(site->probe->kind == SPILE_PROBE_JIFFIES ?
-				   interval * (NSEC_PER_SEC / HZ) :
-				   interval);
+	return ns_to_ktime(ticks ? interval * (NSEC_PER_SEC / HZ) : interval);
 }
 
 static enum hrtimer_restart handle_tick(struct hrtimer *timer)

@@ -60,7 +60,7 @@ static TIMER: Mechanism = Mechanism { runs: Runs::Rarely, ..Mechanism::new("SPIL
 static JIFFIES: Mechanism =
     Mechanism { runs: Runs::Rarely, ..Mechanism::new("SPILE_PROBE_JIFFIES", Label::Word("timer")) };
 
-/// Every `period` plus a random time up to `random`.
+/// Every `period`, give or take a random time up to `random`.
 fn interval_of(mechanism: &'static Mechanism, period: u64, random: u64) -> Attachment {
     let value = Value::List(vec![Value::Unsigned(period), Value::Unsigned(random)]);
     Attachment::new(mechanism).with("timer", value)
