@@ -583,12 +583,14 @@ const struct spile_family spile_procfs_family = {
 unsigned int spile_fn___procfs_value(struct spile_context *c, char *out)
 {
 	const struct spile_procfs *file = spile_cpu_of(c)->procfs;
+	unsigned int most;
 
-	return file ? spile_string_copy(out,
-					(struct spile_string){
-						file->text, min(file->length,
-								spile_script.string_bytes - 1) }) :
-		      0;
+	if (!file)
+		return 0;
+	/* What is written may have NULs in it; a string ends at the first one. */
+	most = min(file->length, spile_script.string_bytes - 1);
+	return spile_string_copy(out, (struct spile_string){ file->text,
+							     strnlen(file->text, most) });
 }
 
 unsigned int spile_fn___procfs_append(struct spile_context *c, struct spile_string text, char *out)
