@@ -11,6 +11,7 @@ use object::elf::{FileHeader32, FileHeader64, PF_X, PT_LOAD};
 use object::endian::Endianness;
 use object::read::ReadCache;
 use object::read::elf::{FileHeader, ProgramHeader};
+use spile_base::regular;
 
 /// The ELF header in a segment with code is left out: it says where the sections are, which differs in a stripped file.
 const HEADER: u64 = 64;
@@ -32,7 +33,7 @@ pub struct CodeSum {
 
 /// That of an ELF file of 32 or 64 bits; `None`: it is none, has no code, or more than a gigabyte of it.
 pub fn code_sum(path: &Path) -> io::Result<Option<CodeSum>> {
-    let file = File::open(path)?;
+    let file = regular::open(path)?;
     let cache = ReadCache::new(&file);
     let segments =
         segments::<FileHeader64<Endianness>>(&cache).or_else(|| segments::<FileHeader32<Endianness>>(&cache));

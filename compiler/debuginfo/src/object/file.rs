@@ -3,16 +3,15 @@
 //! The bytes of an object file: mapped, or unpacked when the file is compressed as modules may be.
 
 use std::fs::File;
-use std::io::Read;
+use std::io::{ErrorKind, Read};
 use std::ops::Deref;
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
 use spile_abi::budget::Budget;
 
 use super::boot_image;
 use crate::error::Error;
-use spile_base::cache;
+use spile_base::{cache, regular};
 
 /// Files that unpack to more than this are damaged: the largest modules with debug information have some 300 MB.
 const MAX_UNPACKED: u64 = 400 << 20;
@@ -56,16 +55,23 @@ impl Deref for Bytes {
 
 /// The file's contents; `.xz`, `.gz` and `.zst` are known by their first bytes, whatever the name says.
 pub fn open(path: &Path) -> Result<Bytes, Error> {
-    // Opening a pipe would wait for its writer: a program can name one as its debug file (.gnu_debuglink).
-    let file = File::options().read(true).custom_flags(nix::libc::O_NONBLOCK).open(path).map_err(Error::read(path))?;
+    // A program can name anything as its debug file (.gnu_debuglink).
+    let file = regular::open(path).map_err(|error| match error.kind() {
+        ErrorKind::InvalidInput => no_file(path),
+        _ => Error::read(path)(error),
+    })?;
     of_file(path, &file)
+}
+
+fn no_file(path: &Path) -> Error {
+    Error::Elf { path: path.into(), message: "not a regular file".into() }
 }
 
 /// The same of a file that is open; `path`: where it was found.
 pub fn of_file(path: &Path, file: &File) -> Result<Bytes, Error> {
     let metadata = file.metadata().map_err(Error::read(path))?;
     if !metadata.is_file() {
-        return Err(Error::Elf { path: path.into(), message: "not a regular file".into() });
+        return Err(no_file(path));
     }
     if metadata.len() == 0 {
         return Ok(Bytes::Unpacked(Vec::new()));

@@ -6,7 +6,7 @@ use std::cell::{OnceCell, RefCell};
 use std::collections::HashMap;
 use std::fs;
 use std::io::Read;
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Component, Path, PathBuf};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -22,7 +22,7 @@ use crate::Elf;
 use crate::object::file::unpack;
 use crate::object::go;
 use spile_base::cache::Cache;
-use spile_base::glob;
+use spile_base::{glob, regular};
 
 /// The programs and libraries of one system.
 pub struct Programs {
@@ -306,7 +306,7 @@ impl Programs {
     /// What runs a script, by its first line (execve(2)): of `#!/usr/bin/env NAME` the program of that name.
     fn interpreted(&self, path: &Path, depth: usize) -> PathBuf {
         let mut head = Vec::new();
-        let read = fs::File::open(path).and_then(|file| file.take(256).read_to_end(&mut head));
+        let read = regular::open(path).and_then(|file| file.take(256).read_to_end(&mut head));
         let line = head.split(|byte| *byte == b'\n').next().unwrap_or_default();
         let line = String::from_utf8_lossy(line).into_owned();
         let Some(line) = line.strip_prefix("#!").filter(|_| read.is_ok() && depth < MOST_INTERPRETERS) else {
@@ -427,7 +427,7 @@ fn resolved(root: &Path, inside: &Path) -> PathBuf {
 /// the program.
 fn open_beside(place: &Path, program: &Path) -> Option<Elf> {
     let program = fs::metadata(program).ok()?;
-    let file = fs::File::options().read(true).custom_flags(nix::libc::O_NONBLOCK).open(place).ok()?;
+    let file = regular::open(place).ok()?;
     let found = file.metadata().ok()?;
     let is_trusted = found.dev() == program.dev() && (found.uid() == 0 || found.uid() == program.uid());
     if is_trusted { Elf::of_program_file(place, &file).ok() } else { None }
@@ -440,7 +440,7 @@ fn is_same_file(one: &Path, other: &Path) -> bool {
 
 fn is_elf(path: &Path) -> bool {
     let mut head = [0; 4];
-    let file = fs::metadata(path).ok().filter(fs::Metadata::is_file).and_then(|_| fs::File::open(path).ok());
+    let file = regular::open(path).ok();
     file.is_some_and(|mut file| file.read_exact(&mut head).is_ok()) && head == *b"\x7fELF"
 }
 
