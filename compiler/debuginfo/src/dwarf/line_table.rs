@@ -17,7 +17,7 @@ use std::collections::HashMap;
 use rayon::prelude::*;
 
 use super::Dwarf;
-use super::lines::{Row, read_rows};
+use super::lines::{LineTables, Row, TableId, read_rows};
 use crate::error::Error;
 use crate::stored;
 use crate::tables::{Tables, Writer};
@@ -55,7 +55,7 @@ impl Dwarf {
 
     fn make_line_table(&self) -> Result<Vec<u8>, Error> {
         let of_units: Vec<(Vec<Row>, HashMap<u64, String>)> =
-            (0..self.store.slots.len()).into_par_iter().map(|slot| self.rows_of(slot)).collect();
+            self.units_with_lines().into_par_iter().map(|slot| self.rows_of(slot)).collect();
         let mut files: Vec<String> = Vec::new();
         let mut numbers: HashMap<String, u32> = HashMap::new();
         let mut rows: Vec<(u64, u64, u32, u32)> = Vec::new();
@@ -94,6 +94,16 @@ impl Dwarf {
             symbols.retain(|symbol| unclear.binary_search(&symbol.0).is_err());
         }
         Ok(packed(base, &starts, &files, &symbols))
+    }
+
+    /// The first unit of each line table, in their order. Those that cannot be read have none.
+    fn units_with_lines(&self) -> Vec<usize> {
+        let units = 0..self.store.slots.len();
+        let tables: Vec<_> =
+            units.into_par_iter().map(|slot| self.store.unit(slot).ok().and_then(TableId::of)).collect();
+        let mut known = LineTables::default();
+        let is_new = |table: &Option<_>| table.is_some_and(|table| known.add(&self.store, table));
+        tables.iter().map(is_new).enumerate().filter_map(|(slot, is_new)| is_new.then_some(slot)).collect()
     }
 
     /// The unit's rows that cover code, and the names of their files.

@@ -4,7 +4,7 @@
 
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
-use std::sync::OnceLock;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use super::Dwarf;
 use super::quick::Quick;
@@ -24,20 +24,74 @@ pub(super) struct Row {
     pub is_statement: bool,
 }
 
-/// For each unit its rows, sorted by address; read when first asked for.
-pub(super) struct Lines(Vec<OnceLock<Vec<Row>>>);
+/// For each unit its rows, sorted by address; read when first asked for. Any number of units can have one long table.
+pub(super) struct Lines {
+    of_units: Vec<OnceLock<Arc<[Row]>>>,
+    tables: Mutex<LineTables>,
+}
+
+/// Rows by table.
+#[derive(Default)]
+pub(super) struct LineTables {
+    rows: HashMap<TableId, Arc<OnceLock<Arc<[Row]>>>>,
+    /// Bytes of their instructions.
+    bytes: u64,
+}
+
+/// A line table.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) struct TableId {
+    /// Where its instructions are in memory, and how many bytes they have.
+    instructions: (usize, usize),
+    /// Where it begins in its section.
+    offset: usize,
+}
+
+impl TableId {
+    /// None: the unit has none.
+    pub fn of(unit: &Unit) -> Option<TableId> {
+        let header = unit.line_program.as_ref()?.header();
+        let instructions = header.raw_program_buf().slice();
+        Some(TableId { instructions: (instructions.as_ptr() as usize, instructions.len()), offset: header.offset().0 })
+    }
+}
+
+impl LineTables {
+    /// Whether it was not known before. Not if all have more bytes than twice their sections: they do not overlap.
+    pub fn add(&mut self, store: &Store, table: TableId) -> bool {
+        if self.rows.contains_key(&table) {
+            return false;
+        }
+        self.bytes = self.bytes.saturating_add(table.instructions.1 as u64);
+        let fits = self.bytes <= store.line_bytes().saturating_mul(2);
+        if fits {
+            self.rows.insert(table, Arc::default());
+        }
+        fits
+    }
+}
 
 impl Lines {
     /// Nothing read yet, for this many units.
     pub fn new(units: usize) -> Lines {
-        Lines((0..units).map(|_| OnceLock::new()).collect())
+        Lines { of_units: (0..units).map(|_| OnceLock::new()).collect(), tables: Mutex::default() }
     }
 
     /// As much of the unit's line table as can be read.
     pub fn rows(&self, store: &Store, slot: usize) -> Result<&[Row], EntryError> {
-        let cell = self.0.get(slot).ok_or_else(|| EntryError { die: None, message: "no such unit".into() })?;
+        let cell = self.of_units.get(slot).ok_or_else(|| EntryError { die: None, message: "no such unit".into() })?;
         let unit = store.unit(slot)?;
-        Ok(cell.get_or_init(|| read_rows(unit)))
+        Ok(cell.get_or_init(|| self.read(store, unit)))
+    }
+
+    fn read(&self, store: &Store, unit: &Unit) -> Arc<[Row]> {
+        let Some(table) = TableId::of(unit) else { return Arc::default() };
+        let rows = {
+            let mut tables = self.tables.lock().unwrap_or_else(PoisonError::into_inner);
+            tables.add(store, table);
+            tables.rows.get(&table).cloned()
+        };
+        rows.map(|rows| rows.get_or_init(|| read_rows(unit).into()).clone()).unwrap_or_default()
     }
 }
 

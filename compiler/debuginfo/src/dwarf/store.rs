@@ -11,7 +11,7 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use gimli::{Abbreviations, AttributeValue, DebugInfoOffset, DwAt, Section, SectionId, UnitOffset};
+use gimli::{Abbreviations, AttributeValue, DebugInfoOffset, DwAt, Reader, Section, SectionId, UnitOffset};
 
 use smallvec::SmallVec;
 
@@ -71,8 +71,8 @@ pub(super) struct Store {
     pub slots: Vec<Slot>,
     /// Where each of them begins: searched for every entry that is read, while a slot is large.
     starts: Arc<[u32]>,
-    /// Tables of abbreviations, by the number of the first entry of their part, and their offset in its section.
-    abbreviations: Mutex<HashMap<(u32, usize), Arc<Abbreviations>>>,
+    /// Tables of abbreviations.
+    abbreviations: Mutex<AbbreviationTables>,
     /// Where entries are that are not in this file's `.debug_info`, sorted by their numbers.
     parts: Vec<Part>,
     /// The part with the entries that several files share (`.gnu_debugaltlink`).
@@ -90,6 +90,53 @@ pub(super) struct Store {
     _owned: Arc<Vec<Vec<u8>>>,
     /// The file with the code, of a program whose debug information is in another one.
     pub code: Option<Arc<Elf>>,
+}
+
+/// Tables of abbreviations.
+#[derive(Default)]
+struct AbbreviationTables {
+    /// By the number of the first entry of their part, and their offset in its section. None: a thread is parsing it.
+    parsed: HashMap<(u32, usize), Option<Arc<Abbreviations>>>,
+    /// For each part, the bytes of its tables.
+    bytes: HashMap<u32, u64>,
+}
+
+impl AbbreviationTables {
+    /// Counts a table that nobody has asked for; an error if all of the part's have more bytes than twice its section. Tables do
+    /// not overlap: units with ever later offsets into one long table would each have most of it.
+    fn charge(&mut self, (part, offset): (u32, usize), section: &Bytes) -> Result<(), gimli::Error> {
+        let used = self.bytes.entry(part).or_default();
+        let left = (section.len() as u64).saturating_mul(2).saturating_sub(*used);
+        let mut table = *section;
+        table.skip(offset)?;
+        *used += table_bytes(table, left)?;
+        self.parsed.insert((part, offset), None);
+        Ok(())
+    }
+}
+
+/// How many bytes the table of abbreviations has (DWARF 5, 7.5.3); an error if that is more than `most`, or if it does not end.
+fn table_bytes(mut table: Bytes, most: u64) -> Result<u64, gimli::Error> {
+    let all = table.len() as u64;
+    let used = |table: &Bytes| all - table.len() as u64;
+    while table.read_uleb128()? != 0 {
+        table.read_uleb128()?;
+        table.read_u8()?;
+        loop {
+            let attribute = table.read_uleb128()?;
+            let form = table.read_uleb128()?;
+            if form == u64::from(gimli::DW_FORM_implicit_const.0) {
+                table.read_sleb128()?;
+            }
+            if (attribute, form) == (0, 0) {
+                break;
+            }
+        }
+        if used(&table) > most {
+            return Err(gimli::Error::OffsetOutOfBounds(used(&table)));
+        }
+    }
+    Ok(used(&table))
 }
 
 impl Store {
@@ -228,6 +275,12 @@ impl Store {
         self.parts.get(after.checked_sub(1)?)
     }
 
+    /// Bytes of all line tables, those of split units included.
+    pub fn line_bytes(&self) -> u64 {
+        let bytes = |dwarf: &gimli::Dwarf<Bytes>| dwarf.debug_line.reader().len() as u64;
+        self.parts.iter().map(|part| bytes(&part.sections)).fold(bytes(&self.dwarf), u64::saturating_add)
+    }
+
     /// The sections that the unit with this entry is in.
     pub fn sections(&self, start: Die) -> &gimli::Dwarf<Bytes> {
         self.part(start).map_or(&self.dwarf, |part| &part.sections)
@@ -315,15 +368,18 @@ impl Store {
     ) -> Result<Arc<Abbreviations>, gimli::Error> {
         let part = self.part(Die(slot.start)).map_or(0, |part| part.start);
         let key = (part, header.debug_abbrev_offset().0);
-        let parsed = |all: &Mutex<HashMap<_, Arc<Abbreviations>>>| {
-            all.lock().unwrap_or_else(PoisonError::into_inner).get(&key).cloned()
-        };
-        if let Some(abbreviations) = parsed(&self.abbreviations) {
-            return Ok(abbreviations);
+        let sections = self.sections(Die(slot.start));
+        {
+            let mut all = self.abbreviations.lock().unwrap_or_else(PoisonError::into_inner);
+            match all.parsed.get(&key) {
+                Some(Some(abbreviations)) => return Ok(abbreviations.clone()),
+                Some(None) => {}
+                None => all.charge(key, sections.debug_abbrev.reader())?,
+            }
         }
-        let abbreviations = self.sections(Die(slot.start)).abbreviations(header)?;
+        let abbreviations = sections.abbreviations(header)?;
         let mut all = self.abbreviations.lock().unwrap_or_else(PoisonError::into_inner);
-        Ok(all.entry(key).or_insert(abbreviations).clone())
+        Ok(all.parsed.entry(key).or_default().get_or_insert(abbreviations).clone())
     }
 
     /// The unit that an entry belongs to.
