@@ -13,6 +13,7 @@ pub mod cli;
 mod command;
 pub mod driver;
 mod file_size;
+mod mapped_files;
 mod outcome;
 mod own_process;
 mod passes;

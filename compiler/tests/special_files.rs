@@ -220,3 +220,28 @@ fn scripts_from_pipes_that_are_written() {
     let shown = String::from_utf8_lossy(&output.stdout);
     assert!(shown.contains("probe begin") && shown.contains("probe end"), "{shown}");
 }
+
+/// A file that is cut off while it is read: a message, and status 1.
+#[test]
+fn program_that_shrinks() {
+    let directory = tempfile::tempdir().unwrap();
+    let program = directory.path().join("program");
+    fs::copy(env!("CARGO_BIN_EXE_spile"), &program).unwrap();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_spile"));
+    command.args(["-l", &format!("process({:?}).function(\"*\")", program.display().to_string())]);
+    command.env("SPILE_CACHE_DIR", directory.path().join("cache")).env("HOME", directory.path());
+    let child = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+    let maps = format!("/proc/{}/maps", child.id());
+    let is_mapped = || fs::read_to_string(&maps).is_ok_and(|maps| maps.contains("/program"));
+    for _ in 0..10_000 {
+        if is_mapped() {
+            break;
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    assert!(is_mapped());
+    fs::File::options().write(true).open(&program).unwrap().set_len(4096).unwrap();
+    let output = child.wait_with_output().unwrap();
+    let messages = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.code() == Some(1) && messages.contains("became shorter"), "{:?} {messages}", output.status);
+}
