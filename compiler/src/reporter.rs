@@ -213,9 +213,10 @@ impl Reporter {
     }
 }
 
-/// Prints lines about a kernel and its files on standard output, with control characters escaped.
+/// Prints lines about a kernel and its files on standard output, with control characters escaped: also the ends of lines that
+/// are in names, which would begin a line of their own.
 pub fn print_lines(lines: impl IntoIterator<Item = String>) -> Result<Outcome, Failed> {
-    print_text(lines.into_iter().map(|line| escape::lines(line.trim_end_matches('\n'))))
+    print_text(lines.into_iter().map(|line| escape::line(line.trim_end_matches('\n')).into_owned()))
 }
 
 /// What is written at once: standard output by itself writes each line, which takes longer than to find the functions of a

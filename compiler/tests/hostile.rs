@@ -699,6 +699,70 @@ fn units_with_one_table_of_abbreviations() {
     assert!(status == 1 && error.contains("no function"), "{status} {error}");
 }
 
+/// 20,000 abbreviations, and a unit for every tenth of them whose table begins there: each has all that come after it.
+#[test]
+fn units_with_ends_of_one_table_of_abbreviations() {
+    const ABBREVIATION: usize = 9;
+    let code = |number: u32| [number as u8 | 0x80, (number >> 7) as u8 | 0x80, (number >> 14) as u8];
+    let unit = |number: u32| {
+        let table = (number as usize * ABBREVIATION) as u32;
+        let length = (2 + 4 + 1 + 3 + 2u32).to_le_bytes();
+        [&length[..], &[4, 0], &table.to_le_bytes(), &[8], &code(1000 + number), b"x\0"].concat()
+    };
+    let abbreviation =
+        |number: u32| [&code(1000 + number)[..], &[tag::UNIT as u8, 0, at::NAME as u8, 8, 0, 0]].concat();
+    let abbreviations = (0..20_000).flat_map(abbreviation).chain([0]).collect();
+    let section = targets::elf::Section::plain;
+    let units = (0..20_000).step_by(10).flat_map(unit).collect();
+    let sections = vec![section(".debug_info", units), section(".debug_abbrev", abbreviations)];
+    let (status, _, error) = run_on(targets::elf::executable(sections), &["-L", "kernel.function(\"f\")"]);
+    assert_eq!(status, 1, "{error}");
+}
+
+/// 2,000 units with one table of 100,000 lines.
+#[test]
+fn units_with_one_table_of_lines() {
+    let start = targets::elf::CODE.0;
+    let body = [
+        &[4, 0, 0, 0, 0, 0, 8, 1][..],
+        b"x.c\0",
+        &[0, 0, 0, 0, 2],
+        b"f\0",
+        &start.to_le_bytes(),
+        &4u64.to_le_bytes(),
+        &[1, 0],
+    ]
+    .concat();
+    let unit = [&(body.len() as u32).to_le_bytes()[..], &body].concat();
+    // A unit with a name and its lines; a function with a name, its code and file.
+    let abbreviations =
+        vec![1, 0x11, 1, 3, 8, 0x10, 0x17, 0, 0, 2, 0x2e, 0, 3, 8, 0x11, 1, 0x12, 7, 0x3a, 0xb, 0, 0, 0];
+    let header =
+        [&[1, 1, 1, 0xfb, 14, 13, 0, 1, 1, 1, 1, 0, 0, 0, 1, 0, 0, 1, 0][..], b"x.c\0", &[0, 0, 0, 0]].concat();
+    let rows = [&[0, 9, 2][..], &start.to_le_bytes(), &[33; 100_000], &[0, 1, 1]].concat();
+    let table = [&4u16.to_le_bytes()[..], &(header.len() as u32).to_le_bytes(), &header, &rows].concat();
+    let table = [&(table.len() as u32).to_le_bytes()[..], &table].concat();
+    let section = targets::elf::Section::plain;
+    let object = targets::elf::executable(vec![
+        section(".debug_info", unit.repeat(2000)),
+        section(".debug_abbrev", abbreviations),
+        section(".debug_line", table),
+    ]);
+    let (status, found, error) = run_on(object, &["-l", "kernel.statement(\"f@x.c:*\")"]);
+    assert!(status == 0 && found.contains("x.c:2"), "{status} {error}");
+}
+
+/// A name does not begin a line of its own.
+#[test]
+fn line_ends_in_names() {
+    let mut tree = Tree::new();
+    let (start, length) = targets::elf::CODE;
+    let name = (at::NAME, Value::Text("f\nERROR: forged"));
+    tree.add(0, tag::FUNCTION, vec![name, (at::LOW_PC, Value::Address(start)), (at::HIGH_PC, Value::Number(length))]);
+    let (_, found, error) = run_on(tree.object(), &["-l", "kernel.function(\"f*\")"]);
+    assert!(found.contains("forged") && found.lines().count() == 1, "{found} {error}");
+}
+
 /// The probes of 200,000 inlined instances are placed, and each instance is not compared with all others.
 #[test]
 fn instances_of_one_function() {
