@@ -8,7 +8,7 @@ use gimli::AttributeValue;
 use super::store::{Die, Entry, EntryError, Unit, die_at, flag, number};
 use super::{Dwarf, scan};
 use crate::facts::{Convention, FunctionId, MAX_CHAIN, Passed, TypeId, TypePassing, TypeTag};
-use crate::object::{Address, transfers};
+use crate::object::{Address, Transfer, transfers};
 
 /// Classes within classes, and members and functions of all of them, that are looked at.
 const MOST_LEVELS: usize = 16;
@@ -17,6 +17,9 @@ const MOST_PARAMETERS: usize = 256;
 
 /// Bytes of code that a function may take to store its parameters.
 const MOST_PROLOGUE: u64 = 4096;
+
+/// Bytes of a function's code in which jumps back to the end of its prologue are looked for.
+const MOST_BODY: u64 = 1 << 20;
 
 /// What gcc adds to the names of copies whose parameters are not those of the function.
 const CHANGED: [&str; 3] = [".isra.", ".constprop.", ".part."];
@@ -273,11 +276,16 @@ impl Dwarf {
             return Ok(None);
         };
         let bits = 8 * u32::from(self.store.machine.word());
+        let size = self.body(copy, "")?.map_or(0, |body| body.size).min(MOST_BODY);
         let sections = self.store.code.as_ref().unwrap_or(&self.elf).code_of_any_program();
+        // A loop may begin there: the place would be hit each time around.
         let jumps = sections.iter().any(|(start, bytes)| {
             let inside = |at: u64| at.checked_sub(*start).and_then(|inside| usize::try_from(inside).ok());
-            let code = inside(at).zip(inside(end_at)).and_then(|(first, end)| bytes.get(first..end));
-            code.is_some_and(|code| transfers(code, at, bits).iter().any(|transfer| !transfer.call))
+            let code = inside(at).zip(inside(at.saturating_add(size).max(end_at)));
+            let found = code.and_then(|(first, end)| bytes.get(first..end)).map(|code| transfers(code, at, bits));
+            let is_on_the_way =
+                |transfer: &Transfer| !transfer.call && (transfer.at < end_at || transfer.to == Some(end_at));
+            found.is_some_and(|found| found.iter().any(is_on_the_way))
         });
         Ok((!jumps).then_some(end))
     }

@@ -311,13 +311,15 @@ impl Dwarf {
         };
         let first = if let Some(first) = number(entry, gimli::DW_AT_data_bit_offset) {
             first
-        } else if let Some(old) = entry.attr_value(gimli::DW_AT_bit_offset).and_then(|value| value.sdata_value()) {
-            // DWARF 2 and 3 count from the most significant bit of the storage (DWARF 4, 5.5.6).
+        } else if let Some(old) = entry.attr_value(gimli::DW_AT_bit_offset) {
+            // DWARF 2 and 3 count from the most significant bit of the storage (DWARF 4, 5.5.6). Negative, and as 64 bits without
+            // a sign (clang), where the bits lie in what is behind the storage.
+            let old = old.sdata_value().or_else(|| old.udata_value().map(|old| old as i64));
             let storage = match number(entry, gimli::DW_AT_byte_size) {
                 Some(storage) => storage,
                 None => self.integer_type(type_id.die())?.map_or(0, |(size, _)| size),
             };
-            let from_top = (bits as i64).checked_add(old);
+            let from_top = old.and_then(|old| old.checked_add(bits as i64));
             let first = from_top.and_then(|top| i64::try_from(storage).ok()?.checked_mul(8)?.checked_sub(top));
             first.and_then(|first| u64::try_from(first).ok()).unwrap_or(0)
         } else {

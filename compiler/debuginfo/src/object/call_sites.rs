@@ -4,7 +4,7 @@
 //! without a prefix that a linker put there, by a word in memory (`-fno-plt`), by a register (`-mcmodel=large`). So where one
 //! begins is only known from the beginning of the function on.
 
-use iced_x86::{Decoder, DecoderOptions, FlowControl, Mnemonic};
+use iced_x86::{Decoder, DecoderOptions, FlowControl, Mnemonic, OpKind};
 
 /// A call or a jump.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,6 +15,8 @@ pub(crate) struct Transfer {
     pub(crate) after: u64,
     /// It is no jump.
     pub(crate) call: bool,
+    /// Where it leads to, if the instruction says so.
+    pub(crate) to: Option<u64>,
 }
 
 /// Those in code that begins at an address. `bits`: 64, or 32.
@@ -26,7 +28,11 @@ pub(crate) fn transfers(code: &[u8], start: u64, bits: u32) -> Vec<Transfer> {
             FlowControl::UnconditionalBranch | FlowControl::IndirectBranch | FlowControl::ConditionalBranch => false,
             _ => return None,
         };
-        Some(Transfer { at: instruction.ip(), after: instruction.next_ip(), call })
+        let is_near = (0..instruction.op_count()).any(|operand| {
+            matches!(instruction.op_kind(operand), OpKind::NearBranch16 | OpKind::NearBranch32 | OpKind::NearBranch64)
+        });
+        let to = is_near.then(|| instruction.near_branch_target());
+        Some(Transfer { at: instruction.ip(), after: instruction.next_ip(), call, to })
     };
     decoder.into_iter().filter(|instruction| !instruction.is_invalid()).filter_map(transfer).collect()
 }
@@ -50,7 +56,12 @@ mod tests {
         .concat();
         let found = transfers(&code, 0x1000, 64);
         let lengths: Vec<(u64, bool)> = found.iter().map(|found| (found.after - found.at, found.call)).collect();
+        let to: Vec<Option<u64>> = found.iter().map(|found| found.to).collect();
+        assert_eq!(to, [Some(0x1005), None, Some(0x1011), None, None, None, Some(0x1023)]);
         assert_eq!(lengths, [(5, true), (6, true), (6, true), (2, true), (3, true), (6, true), (5, false)]);
-        assert_eq!(transfers(&[0xff, 0x93, 0xe8, 0, 0, 0], 0, 32), [Transfer { at: 0, after: 6, call: true }]);
+        assert_eq!(
+            transfers(&[0xff, 0x93, 0xe8, 0, 0, 0], 0, 32),
+            [Transfer { at: 0, after: 6, call: true, to: None }]
+        );
     }
 }
