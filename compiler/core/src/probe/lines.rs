@@ -25,7 +25,12 @@ pub(super) fn parse(text: &str) -> Option<(FunctionPattern, Lines)> {
     let Some((name, rest)) = text.split_once('@') else {
         return Some((pattern(text, None), Lines::First));
     };
-    let Some(at) = rest.rfind([':', '+']) else {
+    // Both may be in the name of a file, too: `c++/x.c`.
+    let is_of_name = |at: &usize| {
+        let after = rest.get(*at..).unwrap_or_default();
+        after.contains(['/', '.']) || after.strip_prefix('+').is_some_and(|number| number.parse::<u32>().is_err())
+    };
+    let Some(at) = rest.rfind([':', '+']).filter(|at| !is_of_name(at)) else {
         return Some((pattern(name, Some(rest)), Lines::First));
     };
     let (file, lines) = (rest.get(..at)?, rest.get(at + 1..)?);
@@ -145,6 +150,11 @@ mod tests {
         assert_eq!(parsed("*@fs/a.c:12"), Some(("*".into(), file(), Lines::Some(vec![(12, 12)]))));
         assert_eq!(parsed("f@fs/a.c:1,5-7"), Some(("f".into(), file(), Lines::Some(vec![(1, 1), (5, 7)]))));
         assert_eq!(parsed("f@fs/a.c+3"), Some(("f".into(), file(), Lines::Relative(3))));
+        let named = |file: &str, lines| Some(("f".into(), Some(file.into()), lines));
+        assert_eq!(parsed("f@c++/12/a.c"), named("c++/12/a.c", Lines::First));
+        assert_eq!(parsed("f@c++/a:b.c:7"), named("c++/a:b.c", Lines::Some(vec![(7, 7)])));
+        assert_eq!(parsed("f@a.c++"), named("a.c++", Lines::First));
+        assert_eq!(parsed("f@a.c+++3"), named("a.c++", Lines::Relative(3)));
         assert_eq!(parsed("f@fs/a.c:x"), None);
         assert_eq!(parsed("f@fs/a.c:"), None);
     }
