@@ -3,7 +3,7 @@
 //! Programs and libraries in user space: by path, by name in `$PATH`, by build-id, by process.
 
 use std::cell::{OnceCell, RefCell};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::io::Read;
 use std::os::unix::fs::MetadataExt;
@@ -108,7 +108,7 @@ impl Programs {
         }
     }
 
-    /// The paths that a shell pattern fits, sorted; a pattern without `/` is one of names in `$PATH`.
+    /// The paths that a shell pattern fits, one for each file, sorted; a pattern without `/` is one of names in `$PATH`.
     pub fn find_all(&self, pattern: &str) -> Vec<PathBuf> {
         let mut found = Vec::new();
         if pattern.contains('/') {
@@ -121,6 +121,10 @@ impl Programs {
             found.iter().filter(|path| is_elf(path)).map(|path| self.canonical(path)).collect();
         found.sort();
         found.dedup();
+        // Of a file with several links the first: a probe is in the file, and would be there once for each.
+        let mut files = HashSet::new();
+        let mut is_first = |path: &PathBuf| fs::metadata(path).is_ok_and(|file| files.insert((file.dev(), file.ino())));
+        found.retain(|path| is_first(path));
         found
     }
 
@@ -623,6 +627,19 @@ mod tests {
         let programs = Programs::new(SearchOptions::default());
         let found = programs.find(&script.to_string_lossy()).expect("is there");
         assert_eq!(found, programs.find("sh").expect("is there"));
+    }
+
+    /// Two probes in one file would both be hit.
+    #[test]
+    fn links_to_one_file_are_one() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let at = |name: &str| directory.path().join(name);
+        fs::copy("/bin/true", at("b")).expect("copied");
+        fs::copy("/bin/true", at("d")).expect("copied");
+        fs::hard_link(at("b"), at("a")).expect("made");
+        std::os::unix::fs::symlink("b", at("c")).expect("made");
+        let found = Programs::new(SearchOptions::default()).find_all(&at("?").to_string_lossy());
+        assert_eq!(found, [canonical(&at("a")), canonical(&at("d"))]);
     }
 
     #[test]
