@@ -8,12 +8,21 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use gimli::{Dwarf, DwarfPackage, DwoId, EndianSlice, LittleEndian, SectionId};
+use gimli::{Abbreviations, Dwarf, DwarfPackage, DwoId, EndianSlice, LittleEndian, Section, SectionId, UnitHeader};
+use spile_abi::budget::{Budget, Limits, USUAL};
 
 use super::entry::{Bytes, Unit};
 use super::unit_places::{EntryError, Part, Slot, after, load_all};
 use crate::facts::registers::Machine;
 use crate::object::Elf;
+
+/// For the paths of 60,000 units, and the bytes of tables of abbreviations, each of which may be long and that of many units.
+const LIMITS: Limits = Limits { bytes: 1 << 28, work: 1 << 30, ..USUAL };
+
+/// A budget for the units of one program.
+pub(super) fn budget() -> Budget {
+    Budget::new("units in files of their own", LIMITS)
+}
 
 /// What a program has of a unit.
 pub(super) struct Skeleton {
@@ -39,6 +48,9 @@ pub(super) struct Split<'s> {
     slots: Vec<Slot>,
     /// The next number of an entry.
     next: u32,
+    /// The last table of abbreviations, with its address and the bytes from there to the end of its section.
+    abbreviations: Option<((usize, usize), Arc<Abbreviations>)>,
+    budget: Budget,
 }
 
 impl<'s> Split<'s> {
@@ -51,6 +63,7 @@ impl<'s> Split<'s> {
         machine: Machine,
         next: u32,
         owned: &'s mut Vec<Vec<u8>>,
+        budget: Budget,
     ) -> Split<'s> {
         let files: Vec<&Path> = std::iter::once(elf).chain(code).map(Elf::path).collect();
         let package = files.iter().find_map(|path| {
@@ -60,7 +73,7 @@ impl<'s> Split<'s> {
         });
         let beside = files.iter().filter_map(|path| Some(path.parent()?.to_path_buf())).collect();
         let (opened, parts, slots) = (HashMap::new(), Vec::new(), Vec::new());
-        Split { dwarf, machine, owned, beside, package, opened, parts, slots, next }
+        Split { dwarf, machine, owned, beside, package, opened, parts, slots, next, abbreviations: None, budget }
     }
 
     /// Adds the skeleton's unit; false: it is not there, or its file is damaged.
@@ -113,6 +126,7 @@ impl<'s> Split<'s> {
         }
         for place in places {
             if !self.opened.contains_key(&place) {
+                self.budget.bytes(place.as_os_str().len()).ok()?;
                 let units = match open(&place, self.dwarf, self.owned) {
                     Some((sections, file)) => self.add(sections, &file),
                     None => HashMap::new(),
@@ -154,18 +168,40 @@ impl<'s> Split<'s> {
             let first = self.slots.len();
             part.read_headers(self.machine, &mut self.slots)?;
             let found = self.slots.iter().enumerate().skip(first).filter(|_| !types);
-            for (index, slot) in found {
-                let header = part.header(slot.start)?;
+            let found: Vec<(usize, u32)> = found.map(|(index, slot)| (index, slot.start)).collect();
+            for (index, start) in found {
+                let header = part.header(start)?;
                 let id = match header.type_() {
                     gimli::UnitType::SplitCompilation(id) => Some(id),
                     // Before DWARF 5 an attribute has it.
-                    _ => Unit::new(&sections, header)?.dwo_id,
+                    _ => {
+                        let abbreviations = self.abbreviations_of(&sections, &header)?;
+                        Unit::new_with_abbreviations(&sections, header, abbreviations)?.dwo_id
+                    }
                 };
                 units.extend(id.map(|id| (id.0, index)));
             }
             self.parts.push(part);
         }
         Ok(units)
+    }
+
+    /// Units that follow each other often have the same table.
+    fn abbreviations_of(
+        &mut self,
+        sections: &Dwarf<Bytes>,
+        header: &UnitHeader<Bytes>,
+    ) -> Result<Arc<Abbreviations>, EntryError> {
+        let section = sections.debug_abbrev.reader().slice();
+        let table = section.get(header.debug_abbrev_offset().0..).unwrap_or_default();
+        let key = (table.as_ptr().addr(), table.len());
+        if let Some((_, abbreviations)) = self.abbreviations.as_ref().filter(|(last, _)| *last == key) {
+            return Ok(abbreviations.clone());
+        }
+        self.budget.work(table.len())?;
+        let abbreviations = sections.abbreviations(header)?;
+        self.abbreviations = Some((key, abbreviations.clone()));
+        Ok(abbreviations)
     }
 }
 

@@ -16,7 +16,7 @@ use gimli::{Abbreviations, AttributeValue, DebugInfoOffset, DwAt, Reader, Sectio
 use smallvec::SmallVec;
 
 use super::shared;
-use super::split::{Skeleton, Split};
+use super::split::{self, Skeleton, Split};
 use crate::error::Error;
 use crate::facts::MAX_CHAIN;
 use crate::facts::registers::Machine;
@@ -449,6 +449,7 @@ impl Store {
         if !elf.has_section(".debug_addr") {
             return Ok(());
         }
+        let budget = split::budget();
         let mut skeletons: Vec<Skeleton> = Vec::new();
         for index in 0..self.slots.len() {
             let header = self.header(self.slot(index)?)?;
@@ -461,6 +462,7 @@ impl Store {
             // Longer ones are no paths, and all units may have the same one.
             let directory = unit.comp_dir.map(|directory| directory.slice()).filter(|path| path.len() < MAX_TEXT);
             let directory = directory.map(text).unwrap_or_default();
+            budget.bytes(name.len().saturating_add(directory.len()))?;
             skeletons.push(Skeleton { index, name: text(name), directory });
         }
         if skeletons.is_empty() {
@@ -468,7 +470,7 @@ impl Store {
         }
         let end = self.slots.iter().map(|slot| slot.end).max().unwrap_or(0);
         let (dwarf, code) = (self.dwarf.clone(), self.code.clone());
-        let mut split = Split::new(&dwarf, elf, code.as_deref(), self.machine, end, owned);
+        let mut split = Split::new(&dwarf, elf, code.as_deref(), self.machine, end, owned, budget);
         let mut joined: Vec<usize> = Vec::new();
         for skeleton in &skeletons {
             let own = self.slots.get_mut(skeleton.index).and_then(|slot| slot.unit.take());

@@ -864,6 +864,40 @@ fn debug_information_in_files_of_its_own() {
     }
 }
 
+/// A unit of 20 bytes may have a table of any length, which is that of all others too.
+#[test]
+fn units_of_a_split_file_with_one_long_table() {
+    let split = ".section .debug_abbrev.dwo,\"e\",@progbits
+        .uleb128 1, 0x11; .byte 0; .uleb128 0x2131, 7; .byte 0, 0
+        .set n, 2
+        .rept 100000
+        .uleb128 n, 0x2e; .byte 0, 0, 0; .set n, n + 1
+        .endr
+        .byte 0
+        .section .debug_info.dwo,\"e\",@progbits
+        .set n, 1
+        .rept 2000
+        .long 16; .short 4; .long 0; .byte 8, 1; .quad n; .set n, n + 1
+        .endr";
+    let skeleton = ".section .debug_abbrev,\"\",@progbits
+        .uleb128 1, 0x11; .byte 0; .uleb128 0x2130, 8, 0x2131, 7; .byte 0, 0, 0
+        .section .debug_info,\"\",@progbits
+        .long end - start
+        start: .short 4; .long 0; .byte 8, 1; .asciz \"x.dwo\"; .quad 2000
+        end: .section .debug_addr,\"\",@progbits
+        .quad 0
+        .section .note.GNU-stack,\"\",@progbits";
+    let directory = linked("gcc", &["-g0"], "void f(void) {}");
+    for (name, text, output) in [("split.s", split, "x.dwo"), ("skeleton.s", skeleton, "skeleton.o")] {
+        std::fs::write(directory.path().join(name), format!("{text}\n")).expect("written");
+        let built = Command::new("gcc").current_dir(directory.path()).args(["-c", "-o", output, name]).status();
+        assert!(built.expect("runs").success());
+    }
+    let options = ["-nostdlib", "-static", "-Wl,-e,f", "-g0", "-o", "test", "test.c", "skeleton.o"];
+    assert!(Command::new("gcc").current_dir(directory.path()).args(options).status().expect("runs").success());
+    assert_eq!(program_in(&directory).expect("is whole").missing_part(), None);
+}
+
 /// Arrays begin at 1 in Fortran, where their entry does not say anything else.
 #[test]
 fn arrays_that_do_not_begin_at_0() {
