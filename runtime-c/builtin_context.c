@@ -416,6 +416,8 @@ spile_long spile_fn_pid2task(struct spile_context *c, spile_long pid)
 {
 	struct task_struct *task = NULL;
 
+	if (!spile_rcu_waits_for_us())
+		return 0;
 	rcu_read_lock();	/* the lookup takes no lock: any context */
 	if (pid > 0 && pid <= PID_MAX_LIMIT)
 		task = pid_task(find_pid_ns(pid, &init_pid_ns), PIDTYPE_PID);

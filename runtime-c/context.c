@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* Per-CPU contexts, and the parts common to all handler runs. */
+#include <linux/cpumask.h>
 #include <linux/delay.h>
 #include <linux/kernel.h>
 #include <linux/mm.h>
 #include <linux/overflow.h>
 #include <linux/preempt.h>
 #include <linux/rcupdate.h>
+#include <linux/smp.h>
 #include <linux/vmalloc.h>
 
 #include "budget.h"
 #include "context.h"
+#include "features.h"
 #include "run.h"
 #include "session.h"
 #include "stack.h"
@@ -92,10 +95,28 @@ void spile_context_release(struct spile_cpu *cpu)
 	preempt_enable();
 }
 
+static void do_nothing(void *unused)
+{
+}
+
+/* Its last functions run with interrupts off, after it has told RCU that it goes. */
+static void wait_for_cpu_that_goes(int cpu)
+{
+	while (READ_ONCE(per_cpu(spile_cpus, cpu)->context.busy) && !cpu_online(cpu))
+		usleep_range(100, 1000);
+}
+
 void spile_context_wait(void)
 {
+	int cpu;
+
 	/* Handlers run with preemption off, so each is an RCU read-side section. */
 	synchronize_rcu();
+	/* But RCU takes an idle CPU for one without readers. Handlers have interrupts off. */
+	if (SPILE_IDLE_IS_PROBED)
+		on_each_cpu(do_nothing, NULL, 1);
+	for_each_possible_cpu(cpu)
+		wait_for_cpu_that_goes(cpu);
 }
 
 /*

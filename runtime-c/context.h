@@ -10,11 +10,14 @@
 #ifndef SPILE_CONTEXT_H
 #define SPILE_CONTEXT_H
 
+#include <linux/cpumask.h>
 #include <linux/hrtimer.h>
 #include <linux/irq_work.h>
 #include <linux/overflow.h>
 #include <linux/percpu.h>
+#include <linux/rcupdate.h>
 #include <linux/sched.h>
+#include <linux/smp.h>
 #include <asm/local.h>
 
 #include "raise.h"
@@ -141,6 +144,7 @@ struct spile_cpu {
 	/* 0: a wake-up is under way; the reader may sleep until it comes */
 	int ready;
 	int urgent;			/* that wake-up must not be delayed */
+	u64 woken;			/* when the reader was, last */
 
 	struct spile_raised raised;	/* raise.c */
 
@@ -230,8 +234,21 @@ struct spile_cpu *spile_context_claim(void);
 struct spile_cpu *spile_context_claim_soon(void);
 void spile_context_release(struct spile_cpu *cpu);
 
-/* Waits until no handler that began before runs any more. Process context. */
+/*
+ * Waits until no handler that began before runs any more, except for those that only count.
+ * Process context.
+ */
 void spile_context_wait(void);
+
+/*
+ * Whether RCU keeps objects of the kernel for a handler that runs here. Not where an idle CPU
+ * has told RCU that it has no readers, and is in a function that can be probed, or one that goes
+ * offline.
+ */
+static inline bool spile_rcu_waits_for_us(void)
+{
+	return rcu_is_watching() && cpu_online(raw_smp_processor_id());
+}
 
 int __must_check spile_context_init(void);
 void spile_context_exit(void);

@@ -33,6 +33,17 @@ static inline bool spile_prototypes_are_checked(void)
 }
 
 /*
+ * SPILE_HAVE_CPUIDLE_ENTER: no function that can be probed runs on an idle CPU that RCU does not
+ * watch: "cpuidle: Fix ct_idle_*() usage", first in 6.3, which with the others of its series makes
+ * this code noinstr. Used by context.c. Can go when 6.1 has.
+ */
+#ifdef SPILE_HAVE_CPUIDLE_ENTER
+enum { SPILE_IDLE_IS_PROBED = false };
+#else
+enum { SPILE_IDLE_IS_PROBED = true };
+#endif
+
+/*
  * SPILE_HAVE_MIGRATE_DISABLE: a task stays on its CPU and can be preempted there:
  * "sched: Make migrate_disable/enable() independent of RT", first in 5.11; in 5.10 it
  * disables preemption. Used by actions.c. Can go when 5.10 has.

@@ -325,7 +325,7 @@ static int change_gate(struct gate_change *change)
 	atomic_set(&reported, 0);
 	rcu_assign_pointer(current_gate, next);
 	/* When this returns the other copy is free for the next change. */
-	synchronize_rcu();
+	spile_context_wait();
 	if (now)
 		put_processes(scoped[now - gates]);
 	/* Makes the readers of records read the settings again. */

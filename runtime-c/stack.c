@@ -198,6 +198,8 @@ unsigned int spile_stack_task(struct spile_context *c, unsigned long address,
 	 * ("fork: Only cache the VMAP stack in finish_task_switch()") its
 	 * memory also outlives this section.
 	 */
+	if (!spile_rcu_waits_for_us())
+		return 0;
 	rcu_read_lock();
 	task = living_task(address);
 	if (task)
