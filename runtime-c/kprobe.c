@@ -411,8 +411,12 @@ void spile_kprobe_turn(struct spile_site *site, bool on)
 	}
 	/*
 	 * Now ftrace may serve others at the function, in a way that does not suffice for this one.
+	 * Hits of it that ftrace has reported must not use what is going to be registered.
 	 */
-	site->by_entry = false;
+	if (site->by_entry) {
+		WRITE_ONCE(site->by_entry, false);
+		spile_context_wait();
+	}
 	error = on ? enable(site) : disable_kprobe(&site->kprobe);
 	if (error)
 		WRITE_ONCE(site->off, on);	/* tried again when the condition is looked at */

@@ -188,6 +188,9 @@ void spile_kretprobe_enter(struct spile_site *site, struct pt_regs *regs)
 
 	if (!spile_return_may_be_hooked(site))
 		return;
+	/* It has left while this hit was on its way: spile_kprobe_turn(). */
+	if (unlikely(!READ_ONCE(site->by_entry)))
+		return;
 	kprobe->pre_handler(kprobe, regs);
 }
 NOKPROBE_SYMBOL(spile_kretprobe_enter);
