@@ -66,9 +66,16 @@ static_assert(offsetof(struct spile_record, time) == offsetof(struct spile_recor
  * full, and at the end of the session.
  *
  * Handlers run in NMI and under the scheduler's locks too, so they only queue an irq_work.
+ *
+ * If a hit in that interrupt requested the next one, the CPU would never leave them. So the first
+ * record requests it, and others do not until the reader has been woken, whatever that writes into
+ * `waiting`; and interrupts that wake it at once have a distance.
  */
+#define WAKE_DISTANCE_NS	(250 * NSEC_PER_USEC)
+
 static void wake_now(struct spile_cpu *cpu)
 {
+	WRITE_ONCE(cpu->woken, ktime_get_mono_fast_ns());
 	WRITE_ONCE(cpu->urgent, 0);
 	/* set before the wake-up, so that a later poll() sees it */
 	WRITE_ONCE(cpu->ready, 1);
@@ -86,17 +93,23 @@ static void wake_soon(struct irq_work *work)
 {
 	struct spile_cpu *cpu = container_of(work, struct spile_cpu, wake);
 
-	if (READ_ONCE(cpu->urgent))
+	bool urgent = READ_ONCE(cpu->urgent);
+
+	if (urgent && ktime_get_mono_fast_ns() - READ_ONCE(cpu->woken) >= WAKE_DISTANCE_NS)
 		wake_now(cpu);
 	else
-		hrtimer_start(&cpu->wake_timer, ns_to_ktime(SPILE_RING_WAKE_NS),
+		hrtimer_start(&cpu->wake_timer,
+			      ns_to_ktime(urgent ? WAKE_DISTANCE_NS : SPILE_RING_WAKE_NS),
 			      HRTIMER_MODE_REL_SOFT);
 }
 
 static noinline void ask_urgently(struct spile_cpu *cpu)
 {
+	if (READ_ONCE(cpu->urgent))
+		return;
 	WRITE_ONCE(cpu->urgent, 1);
-	spile_irq_work_queue(&cpu->wake);
+	if (!spile_irq_work_queue(&cpu->wake))
+		WRITE_ONCE(cpu->urgent, 0);
 }
 
 void spile_ring_call_reader(struct spile_cpu *cpu)
@@ -397,10 +410,14 @@ static noinline void reader_waits(struct spile_cpu *cpu)
 	/* The reader finds the record when another CPU wakes it, or at the end. */
 	if (unlikely(!cpu_online(raw_smp_processor_id())))
 		return;
-	WRITE_ONCE(cpu->ready, 0);
-	/* Release: ready is stored before waiting; pairs with the acquire in is_ready(). */
-	smp_store_release(&cpu->ring->waiting, 0);
-	spile_irq_work_queue(&cpu->wake);
+	/*
+	 * Before a wake-up that is under way: the reader that it wakes finds the ring empty, and
+	 * stores 1 again, if it has read the record already.
+	 */
+	WRITE_ONCE(cpu->ring->waiting, 0);
+	/* A full barrier; pairs with the store in wake_now(), on whatever CPU the timer is. */
+	if (xchg(&cpu->ready, 0))
+		spile_irq_work_queue(&cpu->wake);
 }
 
 void spile_record_publish(struct spile_context *c)
@@ -786,8 +803,7 @@ static bool is_ready(const struct spile_cpu *cpu, bool waits)
 {
 	if (READ_ONCE(cpu->head) == READ_ONCE(cpu->ring->tail))
 		return waits && wait_again(cpu);
-	/* Acquire: pairs with the release in reader_waits(). */
-	return smp_load_acquire(&cpu->ring->waiting) || READ_ONCE(cpu->ready);
+	return READ_ONCE(cpu->ring->waiting) || READ_ONCE(cpu->ready);
 }
 
 __poll_t spile_ring_poll(struct file *file, struct poll_table_struct *table)
