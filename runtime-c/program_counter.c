@@ -11,6 +11,7 @@
 #include <linux/hash.h>
 #include <linux/irqflags.h>
 #include <linux/jiffies.h>
+#include <linux/list.h>
 #include <linux/mm.h>
 #include <linux/mutex.h>
 #include <linux/perf_event.h>
@@ -21,6 +22,7 @@
 #include <linux/sched/task.h>
 #include <linux/slab.h>
 #include <linux/uprobes.h>
+#include <linux/workqueue.h>
 
 #include "builtins.h"
 #include "context.h"
@@ -41,6 +43,7 @@ enum {
 	MOST_COUNTED = 4096,
 	MOST_COUNTED_OTHERS = MOST_COUNTED / 4 * 3,
 	MOST_COUNTED_USER = MOST_COUNTED / 2,
+	SOME_GONE = 64,		/* forgotten threads whose events are released at once */
 };
 
 /* A thread with its event. Handlers look it up, so it is freed after a grace period. */
@@ -50,6 +53,8 @@ struct counted {
 	struct task_struct *task;	/* with a reference */
 	kuid_t user;			/* who ran the program */
 	struct perf_event *event;
+	struct spile_site *site;
+	struct list_head gone;		/* it is forgotten, and the event not yet released */
 };
 
 /* The threads of all sites: they change when programs begin. */
@@ -73,14 +78,53 @@ static struct counted *find_counted(struct hlist_head *heads, const struct task_
 	return NULL;
 }
 
+/*
+ * Releasing an event may wait for other CPUs, and for handlers: not in the handler where a program
+ * begins. The last event of a kind switches code of perf off that the next one switches on again,
+ * which interrupts all CPUs. So each site keeps one while it has no other.
+ */
+static void release_gone(struct work_struct *unused);
+static DECLARE_DELAYED_WORK(releasing, release_gone);
+static LIST_HEAD(all_gone);	/* under counted_mutex, as spile_site.program_counter.gone */
+
+static void release_counted(struct counted *counted)
+{
+	/* perf frees it after a grace period. */
+	perf_event_release_kernel(counted->event);
+	kfree_rcu(counted, rcu);
+}
+
+static void release_gone(struct work_struct *unused)
+{
+	struct counted *counted, *next;
+	LIST_HEAD(some);
+
+	mutex_lock(&counted_mutex);
+	list_for_each_entry_safe(counted, next, &all_gone, gone) {
+		struct spile_site *site = counted->site;
+
+		if (!site->program_counter.count && site->program_counter.gone == 1)
+			continue;
+		site->program_counter.gone--;
+		list_move(&counted->gone, &some);
+	}
+	mutex_unlock(&counted_mutex);
+	list_for_each_entry_safe(counted, next, &some, gone) {
+		release_counted(counted);
+		cond_resched();
+	}
+}
+
 static void forget_counted(struct spile_site *site, struct counted *counted)
 {
 	hlist_del_rcu(&counted->node);
-	/* perf frees it after a grace period. */
-	perf_event_release_kernel(counted->event);
 	put_task_struct(counted->task);
-	kfree_rcu(counted, rcu);
 	site->program_counter.count--;
+	list_add_tail(&counted->gone, &all_gone);
+	if (++site->program_counter.gone >= SOME_GONE)
+		mod_delayed_work(spile_unbound_queue(), &releasing, 0);
+	else
+		queue_delayed_work(spile_unbound_queue(), &releasing, HZ);
 }
 
 /* Whether the site may count another thread of the user, after those that are dead are forgotten. */
@@ -99,7 +143,8 @@ static bool may_count_more(struct spile_site *site, kuid_t user)
 			others += !spile_owner_prefers(counted->user);
 			own += uid_eq(counted->user, user);
 		}
-	if (site->program_counter.count >= MOST_COUNTED)
+	if (site->program_counter.count >= MOST_COUNTED ||
+	    site->program_counter.gone >= MOST_COUNTED)
 		return false;
 	return spile_owner_prefers(user) ||
 	       (others < MOST_COUNTED_OTHERS && own < MOST_COUNTED_USER);
@@ -129,17 +174,15 @@ static int add_counted(struct spile_site *site, struct task_struct *task)
 	}
 	counted->task = get_task_struct(task);
 	counted->user = task_uid(task);
+	counted->site = site;
 	hlist_add_head_rcu(&counted->node, counted_head(site->program_counter.heads, task));
 	site->program_counter.count++;
 	return 0;
 }
 
-/* Under counted_mutex. */
-static void count_task(struct spile_site *site, struct task_struct *task)
+static void report_uncounted(struct spile_site *site, struct task_struct *task, int error)
 {
-	int error = add_counted(site, task);
-
-	if (!error || error == -ESRCH || site->program_counter.reported)
+	if (error == -ESRCH || site->program_counter.reported)
 		return;
 	site->program_counter.reported = true;
 	if (error == -EUSERS)
@@ -157,6 +200,15 @@ static void count_task(struct spile_site *site, struct task_struct *task)
 				": this machine has no such event" : "");
 }
 
+/* Under counted_mutex. */
+static void count_task(struct spile_site *site, struct task_struct *task)
+{
+	int error = add_counted(site, task);
+
+	if (error)
+		report_uncounted(site, task, error);
+}
+
 /* Where the program begins; in its process. What the thread ran before is not counted. */
 static int handle_counted_start(struct uprobe_consumer *self, struct pt_regs *regs
 				SPILE_UPROBE_DATA)
@@ -166,7 +218,10 @@ static int handle_counted_start(struct uprobe_consumer *self, struct pt_regs *re
 
 	if (!spile_follows_current(site->probe->program_counter.pid))
 		return 0;
-	mutex_lock(&counted_mutex);
+	if (!spile_uprobe_lock(&counted_mutex)) {
+		report_uncounted(site, current, -EBUSY);
+		return 0;
+	}
 	counted = find_counted(site->program_counter.heads, current);
 	if (counted)
 		forget_counted(site, counted);
@@ -210,7 +265,10 @@ void spile_program_counters_begin(void)
 		rcu_read_unlock();
 		if (known || is_refused_now(site) || !is_to_count(site, current))
 			continue;
-		mutex_lock(&counted_mutex);
+		if (!spile_uprobe_lock(&counted_mutex)) {
+			refuse_for_now(site);
+			continue;
+		}
 		count_task(site, current);
 		if (!find_counted(site->program_counter.heads, current))
 			refuse_for_now(site);
@@ -321,12 +379,13 @@ static void disarm_program_counters(struct spile_site *const *sites, unsigned in
 
 static void release_program_counters(void)
 {
+	struct counted *counted, *other;
 	struct spile_site *site;
 	unsigned int i;
 
+	mutex_lock(&counted_mutex);
 	for (site = first_counter; site; site = site->program_counter.next) {
 		struct hlist_node *next;
-		struct counted *counted;
 
 		for (i = 0; i < 1 << COUNTED_BITS; i++)
 			hlist_for_each_entry_safe(counted, next, &site->program_counter.heads[i],
@@ -336,6 +395,10 @@ static void release_program_counters(void)
 		site->program_counter.heads = NULL;
 	}
 	first_counter = NULL;
+	mutex_unlock(&counted_mutex);
+	cancel_delayed_work_sync(&releasing);
+	list_for_each_entry_safe(counted, other, &all_gone, gone)
+		release_counted(counted);
 }
 
 /* What the current thread has counted; 0 if it does not run the program. As in perf.c. */

@@ -104,6 +104,7 @@ struct spile_site {
 			struct spile_site *next;	/* of all counters */
 			struct hlist_head *heads;	/* threads: program_counter.c */
 			unsigned int count;		/* of these */
+			unsigned int gone;	/* forgotten, whose events are not released yet */
 			bool reported;
 			kuid_t refused;			/* whose hits do not try again */
 			unsigned long refused_until;	/* jiffies */

@@ -6,6 +6,9 @@
 #ifndef SPILE_UPROBE_H
 #define SPILE_UPROBE_H
 
+#include <linux/delay.h>
+#include <linux/mutex.h>
+#include <linux/sched/signal.h>
 #include <linux/uprobes.h>
 
 #include "context.h"
@@ -30,6 +33,24 @@ bool __must_check spile_uprobe_detach(struct spile_site *site);
 void spile_uprobes_disarm(struct spile_site *const *sites, unsigned int count);
 /* spile_family.missed of both. */
 void spile_uprobe_missed(const struct spile_site *site, struct spile_counters *counters);
+
+/*
+ * Locks what tasks of all users have for a moment, in handlers that may sleep. One of them may be
+ * kept from running meanwhile, for as long as its user likes: others do not wait for that. False:
+ * it could not be locked in a fifth of a second.
+ */
+static inline bool spile_uprobe_lock(struct mutex *mutex)
+{
+	enum { UPROBE_LOCK_TRIES = 500 };
+	unsigned int tries;
+
+	for (tries = 0; tries < UPROBE_LOCK_TRIES && !fatal_signal_pending(current); tries++) {
+		if (mutex_trylock(mutex))
+			return true;
+		usleep_range(300, 500);
+	}
+	return false;
+}
 
 /* program.c: the file of a site's program, and its processes. */
 

@@ -255,7 +255,10 @@ static int handle_program_start(struct uprobe_consumer *self, struct pt_regs *re
 
 	if (!spile_follows_current(site->probe->user_watch.pid))
 		return 0;
-	mutex_lock(&watched_mutex);
+	if (!spile_uprobe_lock(&watched_mutex)) {
+		report_unwatched(site, current, -EBUSY);
+		return 0;
+	}
 	forget_ended(site);
 	error = watch_task(site, current);
 	if (error == -ENOSPC && forget_oldest(site)) {
