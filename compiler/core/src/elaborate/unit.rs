@@ -24,6 +24,8 @@ pub(super) struct UnitContext {
     pub point: String,
     /// Number of the probe site of a handler, or of the site that a function was copied for.
     pub site: Option<u32>,
+    /// The copy of a function for what a return probe evaluates at the probed function's entry.
+    pub at_entry: bool,
 }
 
 impl UnitContext {

@@ -33,7 +33,9 @@ pub enum VariableError {
         available: Vec<String>,
         span: Span,
     },
+    /// `what`: `$return` or the like.
     NotReturnProbe {
+        what: &'static str,
         span: Span,
     },
     VoidReturn {
@@ -48,8 +50,8 @@ pub enum VariableError {
     CapturedWrite {
         span: Span,
     },
-    /// An expression evaluated at the function's entry uses a local of the handler.
-    LocalAtEntry {
+    /// An expression evaluated at the function's entry uses a local of the handler, or the result.
+    NotAtEntry {
         name: String,
         span: Span,
     },
@@ -105,7 +107,7 @@ impl VariableError {
                 }
                 diagnostic.note(format!("available there: {}", and(available, "none")))
             }
-            Self::NotReturnProbe { span } => error("E0123", "`$return` is only available in a return probe".into())
+            Self::NotReturnProbe { what, span } => error("E0123", format!("`{what}` is only available in a return probe"))
                 .at(*span, "")
                 .note("append .return to the probe point"),
             Self::VoidReturn { function, span } => {
@@ -114,7 +116,7 @@ impl VariableError {
             Self::NoAddress { span, why } => error("E0129", "this has no address".into()).at(*span, *why),
             Self::CapturedWrite { span } => error("E0130", "cannot write a value captured at the function's entry".into())
                 .at(*span, "in a return probe only `$return` can be written"),
-            Self::LocalAtEntry { name, span } => {
+            Self::NotAtEntry { name, span } => {
                 error("E0131", format!("`{name}` has no value yet when this is evaluated"))
                     .at(*span, "evaluated when the function is entered, before the handler runs")
             }

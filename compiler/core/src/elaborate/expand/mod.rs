@@ -307,7 +307,12 @@ pub(super) fn handler<'a>(
 ) -> Handler<'a> {
     let body = unneeded::needed(names, &wrapping.prologues, &probe.body, &wrapping.epilogues);
     let user_writes = written(names, &probe.body);
-    let at = UnitContext { context: Some(site.context.clone()), point: site.point.clone(), site: Some(number) };
+    let at = UnitContext {
+        context: Some(site.context.clone()),
+        point: site.point.clone(),
+        site: Some(number),
+        at_entry: false,
+    };
     let unit = Unit { user_writes, ..Unit::new(at) };
     Handler {
         site,

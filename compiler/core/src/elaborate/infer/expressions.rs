@@ -95,6 +95,23 @@ impl<'a> Inference<'_, 'a> {
 
     /// Infers an expression whose value is used.
     pub fn infer(&mut self, unit: &mut Unit, expr: &'a ast::Expr) -> TypeVar {
+        match &expr.kind {
+            ExprKind::Entry(value) => self.infer_at_entry(unit, value),
+            // So are the indices of such a variable.
+            _ if self.typed.is_captured(&unit.at, expr) => self.infer_at_entry(unit, expr),
+            _ => self.infer_here(unit, expr),
+        }
+    }
+
+    /// One that is evaluated at the probed function's entry.
+    fn infer_at_entry(&mut self, unit: &mut Unit, expr: &'a ast::Expr) -> TypeVar {
+        let before = std::mem::replace(&mut self.typed.at_entry, true);
+        let ty = self.infer_here(unit, expr);
+        self.typed.at_entry = before;
+        ty
+    }
+
+    fn infer_here(&mut self, unit: &mut Unit, expr: &'a ast::Expr) -> TypeVar {
         let span = expr.span;
         match &expr.kind {
             ExprKind::Number(_) => self.typed.types.known(Type::Long, span),

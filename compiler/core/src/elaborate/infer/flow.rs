@@ -23,6 +23,8 @@ enum Owner {
 pub(super) struct Flow<'a> {
     value: &'a ast::Expr,
     owner: Owner,
+    /// It is evaluated at the probed function's entry.
+    at_entry: bool,
     to: TypeVar,
 }
 
@@ -38,7 +40,8 @@ impl<'a> Inference<'_, 'a> {
             (None, None) => return,
         };
         if self.dead == 0 && passes_on(value) {
-            self.flows.push(Flow { value, owner, to });
+            let at_entry = self.typed.at_entry;
+            self.flows.push(Flow { value, owner, at_entry, to });
         }
     }
 
@@ -49,6 +52,7 @@ impl<'a> Inference<'_, 'a> {
         for _ in 0..MAX_ROUNDS {
             let mut changed = false;
             for flow in &flows {
+                self.typed.at_entry = flow.at_entry;
                 let found = match flow.owner {
                     Owner::Handler(site) => match handlers.get(site as usize) {
                         Some(handler) => self.lookup().pointee(&handler.unit, flow.value),
@@ -72,6 +76,7 @@ impl<'a> Inference<'_, 'a> {
                 self.typed.pointees.insert(root, joined);
                 changed = true;
             }
+            self.typed.at_entry = false;
             if !changed {
                 break;
             }

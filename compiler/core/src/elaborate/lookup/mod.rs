@@ -179,7 +179,9 @@ impl<'l, 'a> Lookup<'l, 'a> {
                 self.find(unit, base).is_ok_and(|found| matches!(found.location, Location::Memory { .. }))
             }
             ast::ExprKind::Entry(inner) => self.has_value(unit, inner),
-            ast::ExprKind::Target(name) if is_text(name) => has_text(unit, name),
+            ast::ExprKind::Target(name) if is_text(name) => {
+                has_text(unit, name) && (name != "$$return" || !self.typed.is_at_entry(&unit.at))
+            }
             _ => self.find(unit, operand).and_then(|found| load(&found, operand.span)).is_ok(),
         }
     }
@@ -189,6 +191,9 @@ impl<'l, 'a> Lookup<'l, 'a> {
         let Some(context) = &unit.at.context else {
             return Err(VariableError::NoContext { name: name.into(), point: None, span }.into());
         };
+        if plain == "return" && self.typed.is_at_entry(&unit.at) {
+            return Err(VariableError::NotAtEntry { name: name.into(), span }.into());
+        }
         // A variable requested by name has a value, or reading it is a run-time error.
         let settled = |mut found: TypedLocation| {
             if let Location::KnownCallers { location, .. } = found.location {
@@ -233,7 +238,7 @@ impl<'l, 'a> Lookup<'l, 'a> {
                 why.extend(other_lines().map(|lines| format!("no value at {lines}")));
                 VariableError::NoValueThere { name, place, why, available: names(), span }.into()
             }
-            ContextError::NotReturn => VariableError::NotReturnProbe { span }.into(),
+            ContextError::NotReturn => VariableError::NotReturnProbe { what: "$return", span }.into(),
             ContextError::Void => VariableError::VoidReturn { function: place, span }.into(),
             ContextError::DebugInfo(message) => Error::DebugInfo { message, span },
         }

@@ -29,7 +29,13 @@ impl Lookup<'_, '_> {
                     _ => Pointed::Several,
                 }
             }
-            ExprKind::Assign(ast::AssignOp::Set, _, value) | ExprKind::Entry(value) => self.pointee(unit, value),
+            ExprKind::Assign(ast::AssignOp::Set, _, value) => self.pointee(unit, value),
+            ExprKind::Entry(value) => {
+                let before = std::mem::replace(&mut self.typed.at_entry, true);
+                let found = self.pointee(unit, value);
+                self.typed.at_entry = before;
+                found
+            }
             ExprKind::Ident(_) => self.stored(unit, expr),
             ExprKind::Index(..) if self.names.is_element(expr) => self.stored(unit, expr),
             ExprKind::Call(name, arguments) if self.builtin_pointee(name, arguments.len()).is_none() => {

@@ -14,7 +14,6 @@ use crate::program::{
 };
 use spile_source::Span;
 use spile_syntax::{ast, visit};
-use std::collections::HashMap;
 
 impl Lowering<'_, '_> {
     pub(super) fn lower_call(&mut self, unit: &Unit, name: &ast::Name, arguments: &[ast::Expr]) -> Result<Expr, Error> {
@@ -44,67 +43,7 @@ impl Lowering<'_, '_> {
 
     /// All functions that the handlers reach, by their numbers.
     pub(super) fn lower_functions(&mut self) -> Vec<program::Function> {
-        let order = self.callees_first();
-        let mut lowered: Vec<(usize, program::Function)> =
-            order.into_iter().map(|(number, reached)| (number, self.lower_reached(reached))).collect();
-        lowered.sort_by_key(|(number, _)| *number);
-        lowered.into_iter().map(|(_, function)| function).collect()
-    }
-
-    /// Those functions, with their numbers, in an order in which the copies for a return probe come after the copies that
-    /// they call: saved values are evaluated in the order in which they are lowered, and one that calls a function needs
-    /// those which that function reads.
-    fn callees_first(&self) -> Vec<(usize, ProgramFunction)> {
-        let reached = &self.typed.reached;
-        let mut numbers = HashMap::new();
-        for (number, reached) in reached.iter().enumerate() {
-            if let ProgramFunction::Instance(index) = reached {
-                numbers.insert(*index, number);
-            }
-        }
-        let mut seen = vec![false; reached.len()];
-        let mut order = Vec::with_capacity(reached.len());
-        for first in 0..reached.len() {
-            // Each with its callees that have not been looked at.
-            let mut open: Vec<(usize, Vec<usize>)> = Vec::new();
-            let mut enter = Some(first);
-            loop {
-                if let Some(number) = enter.take()
-                    && !std::mem::replace(&mut seen[number], true)
-                {
-                    open.push((number, self.copies_called(reached[number], &numbers)));
-                }
-                let Some((number, callees)) = open.last_mut() else { break };
-                match callees.pop() {
-                    Some(callee) => enter = Some(callee),
-                    None => {
-                        order.push((*number, reached[*number]));
-                        open.pop();
-                    }
-                }
-            }
-        }
-        order
-    }
-
-    /// The numbers of the copies that a function's copy for a return probe calls, the last one first.
-    fn copies_called(&self, caller: ProgramFunction, numbers: &HashMap<InstanceId, usize>) -> Vec<usize> {
-        let ProgramFunction::Instance(index) = caller else { return Vec::new() };
-        let function = &self.typed.functions[index.index()];
-        let (Some(site), true) = (function.unit.at.site, function.unit.at.is_return()) else { return Vec::new() };
-        let mut called = Vec::new();
-        if let ast::FunctionBody::Script(block) = &function.ast.body {
-            visit::expressions(block, &mut |expr| {
-                if let ast::ExprKind::Call(name, arguments) = &expr.kind
-                    && let Some(&declared) = self.names.overloads(name.span, &name.text, arguments.len()).first()
-                {
-                    called.extend(self.typed.copy_of(declared, site).and_then(|copy| numbers.get(&copy)));
-                }
-            });
-        }
-        called.extend(function.next.and_then(|next| numbers.get(&next)));
-        called.reverse();
-        called
+        (0..self.typed.reached.len()).map(|number| self.lower_reached(self.typed.reached[number])).collect()
     }
 
     pub(super) fn lower_reached(&mut self, reached: ProgramFunction) -> program::Function {

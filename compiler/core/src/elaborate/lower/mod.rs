@@ -55,7 +55,6 @@ pub(super) fn lower<'a>(
         namers: HashMap::new(),
         regexes: Regexes::default(),
         descriptions: pretty::Descriptions::default(),
-        at_entry: false,
         some_nameless: handlers.iter().any(hit_symbol::is_nameless),
         nameless: None,
         arguments: Vec::new(),
@@ -97,8 +96,6 @@ struct Lowering<'e, 'a> {
     namers: HashMap<Vec<(String, i64)>, program::FunctionId>,
     regexes: Regexes,
     descriptions: pretty::Descriptions,
-    /// An expression that is evaluated at the probed function's entry is being lowered.
-    at_entry: bool,
     /// Some probe point names no function, and its hits are somewhere in code.
     some_nameless: bool,
     /// The same of the handler that is being lowered; None in a function.
@@ -430,8 +427,8 @@ impl<'a> Lowering<'_, 'a> {
     /// The value of a variable of this name.
     fn lower_variable(&mut self, unit: &Unit, name: &str, span: Span) -> Lowered {
         let variable = unit.find_variable(self.names, name, span).ok_or(StatementError::NotAssignable { span })?;
-        if self.at_entry && matches!(variable, Variable::Local(_)) {
-            return Err(VariableError::LocalAtEntry { name: name.to_string(), span }.into());
+        if self.typed.at_entry && matches!(variable, Variable::Local(_)) {
+            return Err(VariableError::NotAtEntry { name: name.to_string(), span }.into());
         }
         if let Variable::Global(id) = variable
             && let Contents::Stats(_) = self.typed.contents(id)
@@ -562,29 +559,11 @@ impl<'a> Lowering<'_, 'a> {
         if let Some(variable) = self.variable_of(unit, expr) {
             return Ok(LongPlace::Variable(variable));
         }
-        if self.is_captured(unit, expr) {
+        if self.typed.is_captured(&unit.at, expr) {
             return Err(VariableError::CapturedWrite { span: expr.span }.into());
         }
         let found = self.find_here(unit, expr)?;
         place_of(&found, expr.span)
-    }
-
-    /// In a return probe: whether the root of the target expression is a variable of the function's entry.
-    fn is_captured(&self, unit: &Unit, expr: &ast::Expr) -> bool {
-        let returning = unit.at.is_return();
-        let mut root = expr;
-        loop {
-            root = match &root.kind {
-                ast::ExprKind::Member(base, _)
-                | ast::ExprKind::Index(base, _)
-                | ast::ExprKind::Pretty(base, _)
-                | ast::ExprKind::AddressOf(base) => base,
-                ast::ExprKind::Target(name) => {
-                    return returning && !self.at_entry && name != "$return" && name != "$$return";
-                }
-                _ => return false,
-            };
-        }
     }
 
     fn find_here(&mut self, unit: &Unit, expr: &ast::Expr) -> Lowered<TypedLocation> {

@@ -139,7 +139,7 @@ impl Lowering<'_, '_> {
     }
 
     fn lower_present(&mut self, unit: &Unit, expr: &ast::Expr) -> Lowered {
-        if self.is_captured(unit, expr) {
+        if self.typed.is_captured(&unit.at, expr) {
             return self.save(unit, expr, expr.span);
         }
         let span = expr.span;
@@ -165,23 +165,23 @@ impl Lowering<'_, '_> {
 
     /// Evaluates at the probed function's entry; the value is there at its return.
     pub(super) fn save(&mut self, unit: &Unit, expr: &ast::Expr, span: Span) -> Lowered {
-        if self.at_entry {
+        if self.typed.at_entry {
             return self.lower(unit, expr);
         }
-        if !unit.at.is_return() {
-            return Err(VariableError::NotReturnProbe { span }.into());
+        if unit.at.at_entry {
+            return self.lower_at_entry(unit, expr);
         }
-        let site = unit.at.site.ok_or(VariableError::NotReturnProbe { span })?;
+        if !unit.at.is_return() {
+            return Err(VariableError::NotReturnProbe { what: "@entry", span }.into());
+        }
+        let site = unit.at.site.ok_or(VariableError::NotReturnProbe { what: "@entry", span })?;
         // What has an effect is evaluated for each use.
         let key = (!expression_has_effect(self.names, expr)).then(|| self.saved_key(unit, expr));
         let saved = self.saved.entry(site).or_default();
         if let Some(&id) = key.as_ref().and_then(|key| saved.known.get(key)) {
             return Ok(Expr::saved(id, saved.values[id.index()].ty(), span));
         }
-        self.at_entry = true;
-        let value = self.lower(unit, expr);
-        self.at_entry = false;
-        let value = value?;
+        let value = self.lower_at_entry(unit, expr)?;
         let saved = self.saved.entry(site).or_default();
         let (ty, id) = (value.ty(), SavedId(saved.values.len() as u32));
         saved.values.push(value);
@@ -189,6 +189,13 @@ impl Lowering<'_, '_> {
             saved.known.insert(key, id);
         }
         Ok(Expr::saved(id, ty, span))
+    }
+
+    fn lower_at_entry(&mut self, unit: &Unit, expr: &ast::Expr) -> Lowered {
+        self.typed.at_entry = true;
+        let value = self.lower(unit, expr);
+        self.typed.at_entry = false;
+        value
     }
 
     /// In two files, or a handler and a function, one spelling may mean different variables and functions.
@@ -342,7 +349,12 @@ impl Lowering<'_, '_> {
             "$$vars" => context.parameters().into_iter().chain(context.locals()).collect(),
             "$$parms" => context.parameters(),
             "$$locals" => context.locals(),
-            "$$return" if !context.is_return() => return Err(VariableError::NotReturnProbe { span }.into()),
+            "$$return" if !context.is_return() => {
+                return Err(VariableError::NotReturnProbe { what: "$$return", span }.into());
+            }
+            "$$return" if self.typed.is_at_entry(&unit.at) => {
+                return Err(VariableError::NotAtEntry { name: name.into(), span }.into());
+            }
             "$$return" => vec!["return".to_string()],
             _ => {
                 let available = ["$$vars", "$$parms", "$$locals", "$$return"].map(String::from).to_vec();

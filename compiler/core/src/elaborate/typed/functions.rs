@@ -105,17 +105,15 @@ impl<'a> Typed<'a> {
         if !self.is_contextual(names, declared) {
             return itself;
         }
-        if let Some(&copy) = self.copies.get(&(declared, site)) {
+        // At the entry nothing is saved yet: there the function reads the variables themselves.
+        let at_entry = self.is_at_entry(at);
+        if let Some(&copy) = self.copies.get(&(declared, site, at_entry)) {
             return copy;
         }
-        let copy = self.copy_function(names.functions[declared.index()], Unit::new(at.clone()));
-        self.copies.insert((declared, site), copy);
+        let at = UnitContext { at_entry, ..at.clone() };
+        let copy = self.copy_function(names.functions[declared.index()], Unit::new(at));
+        self.copies.insert((declared, site, at_entry), copy);
         copy
-    }
-
-    /// The copy of a function for a site, if there is one.
-    pub fn copy_of(&self, declared: DeclaredId, site: u32) -> Option<InstanceId> {
-        self.copies.get(&(declared, site)).copied()
     }
 
     /// Whether a declared function uses context variables, directly or through what it calls.

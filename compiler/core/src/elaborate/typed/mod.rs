@@ -8,7 +8,7 @@ mod pointee;
 
 use super::names::{DeclaredId, Names};
 use super::types::{TypeVar, Types};
-use super::unit::{InstanceId, Unit};
+use super::unit::{InstanceId, Unit, UnitContext};
 use crate::program::{Contents, GlobalId, Stats, Type};
 pub(super) use functions::{Callee, Function, ProgramFunction};
 use pointee::Compared;
@@ -25,8 +25,8 @@ pub(super) struct Typed<'a> {
     pub globals: Vec<Global>,
     /// Those of [`Names::functions`] in their order, and copies for probe sites.
     pub functions: Vec<Function<'a>>,
-    /// By declared function and site.
-    copies: HashMap<(DeclaredId, u32), InstanceId>,
+    /// By declared function and site; true: for what is evaluated at the probed function's entry.
+    copies: HashMap<(DeclaredId, u32, bool), InstanceId>,
     /// Functions reached, in order; those not yet inferred come last.
     pub reached: Vec<ProgramFunction>,
     /// What variables point to.
@@ -38,11 +38,14 @@ pub(super) struct Typed<'a> {
     pub groups_asked: bool,
     /// Source lines are needed.
     pub lines_asked: bool,
+    /// What is inferred or lowered now is evaluated at the probed function's entry.
+    pub at_entry: bool,
 }
 
-/// `@defined` of a member of what a variable points to: the operand, the function that it is in, and its site.
+/// `@defined` of a member of what a variable points to: the operand, the function that it is in, its site, and whether it
+/// is the copy for the entry.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
-pub(super) struct Question(*const ast::Expr, Option<*const ast::Function>, Option<u32>);
+pub(super) struct Question(*const ast::Expr, Option<*const ast::Function>, Option<u32>, bool);
 
 /// What is known of a global.
 pub(super) struct Global {
@@ -70,6 +73,7 @@ impl<'a> Typed<'a> {
             compared: Compared::default(),
             groups_asked: false,
             lines_asked: false,
+            at_entry: false,
         };
         for global in &names.globals {
             let ty = match &global.initial {
@@ -88,7 +92,29 @@ impl<'a> Typed<'a> {
     /// The question whether the operand exists in the unit.
     pub fn question(&self, unit: &Unit, operand: &ast::Expr) -> Question {
         let function = unit.function.map(|index| std::ptr::from_ref(self.functions[index.index()].ast));
-        Question(operand, function, unit.at.site)
+        Question(operand, function, unit.at.site, unit.at.at_entry)
+    }
+
+    /// Whether code of the unit that is inferred or lowered now runs at the probed function's entry, of a return probe.
+    pub fn is_at_entry(&self, at: &UnitContext) -> bool {
+        at.at_entry || self.at_entry && at.is_return()
+    }
+
+    /// In a return probe: whether the root of the target expression is a variable of the function's entry.
+    pub fn is_captured(&self, at: &UnitContext, expr: &ast::Expr) -> bool {
+        let mut root = expr;
+        loop {
+            root = match &root.kind {
+                ast::ExprKind::Member(base, _)
+                | ast::ExprKind::Index(base, _)
+                | ast::ExprKind::Pretty(base, _)
+                | ast::ExprKind::AddressOf(base) => base,
+                ast::ExprKind::Target(name) => {
+                    return at.is_return() && !self.is_at_entry(at) && name != "$return" && name != "$$return";
+                }
+                _ => return false,
+            };
+        }
     }
 
     /// The type of a variable or result; `long` where no use determines it.
