@@ -298,6 +298,11 @@ impl DebugInfo {
         self.0.find_type_named(name)
     }
 
+    /// The same as code of the function means it: that of the function's unit, if there is one.
+    pub fn find_type_for(&self, id: FunctionId, name: &str) -> Result<Option<TypeId>, Error> {
+        self.0.find_type_named_for(id, name)
+    }
+
     /// C spelling of the type. `...` replaces parts that are damaged or nested too deeply.
     pub fn type_name(&self, id: TypeId) -> String {
         self.0.type_name(id)

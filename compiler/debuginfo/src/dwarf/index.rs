@@ -138,14 +138,14 @@ impl Index {
 }
 
 /// The scope and the last part of a name.
-fn split(name: &[u8]) -> (Option<&str>, &[u8]) {
+pub(super) fn split(name: &[u8]) -> (Option<&str>, &[u8]) {
     match std::str::from_utf8(name).ok().and_then(split_scope) {
         Some((scope, last)) => (Some(scope), last.as_bytes()),
         None => (None, name),
     }
 }
 
-fn is_in(wanted: Option<&str>, scope: &[u8]) -> bool {
+pub(super) fn is_in(wanted: Option<&str>, scope: &[u8]) -> bool {
     wanted.is_none_or(|wanted| std::str::from_utf8(scope).is_ok_and(|scope| scope_fits(wanted, scope)))
 }
 

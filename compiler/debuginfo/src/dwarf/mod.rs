@@ -31,6 +31,7 @@ mod split;
 mod store;
 mod types;
 mod unit_places;
+mod unit_types;
 mod variables;
 
 use std::sync::{Arc, OnceLock};
@@ -67,6 +68,7 @@ pub(crate) struct Dwarf {
     callers: Callers,
     lines: Lines,
     children_read: types::ChildrenRead,
+    unit_types: unit_types::UnitTypes,
 }
 
 impl Dwarf {
@@ -111,6 +113,7 @@ impl Dwarf {
             callers: Callers::new(units),
             lines: Lines::new(units),
             children_read: types::ChildrenRead::new(units),
+            unit_types: unit_types::UnitTypes::default(),
         }
     }
 

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use gimli::{AttributeValue, DwTag, UnitOffset};
 use rayon::prelude::*;
 
-use super::entry::{Entries, skip_children};
+use super::entry::{Entries, Entry, skip_children};
 use super::store::{Bytes, Die, EntryError, Slot, Store, Unit, die_at, flag, number};
 use crate::facts::TypeTag;
 use crate::object::demangle::{demangled, fits, split_scope, without_outer_parameters};
@@ -145,7 +145,7 @@ struct EntryAttributes {
 }
 
 /// Nesting of namespaces and types that is followed.
-const MOST_SCOPES: usize = 32;
+pub(super) const MOST_SCOPES: usize = 32;
 
 const MOST_SCOPE_BYTES: usize = 4096;
 
@@ -362,7 +362,7 @@ fn within(around: &str, name: Option<&[u8]>) -> String {
 }
 
 /// Whether there are names in such an entry.
-fn has_names(tag: DwTag) -> bool {
+pub(super) fn has_names(tag: DwTag) -> bool {
     matches!(
         tag,
         gimli::DW_TAG_namespace
@@ -378,11 +378,7 @@ pub(super) fn scope_around(store: &Store, die: Die) -> Result<Option<String>, En
     let unit = store.unit_of(die)?;
     let Some(root) = Entries::of(unit)?.next()? else { return Ok(None) };
     let mut scope = String::new();
-    let nests = match root.attr_value(gimli::DW_AT_language) {
-        Some(AttributeValue::Language(language)) => is_nesting(language),
-        _ => root.tag() == gimli::DW_TAG_partial_unit,
-    };
-    if !nests {
+    if !nests(&root) {
         return Ok(Some(scope));
     }
     let mut around = root;
@@ -408,11 +404,19 @@ pub(super) fn scope_around(store: &Store, die: Die) -> Result<Option<String>, En
     Ok(None)
 }
 
+/// Whether functions and types of the unit with that root may be inside namespaces and types.
+pub(super) fn nests(root: &Entry) -> bool {
+    match root.attr_value(gimli::DW_AT_language) {
+        Some(AttributeValue::Language(language)) => is_nesting(language),
+        _ => root.tag() == gimli::DW_TAG_partial_unit,
+    }
+}
+
 fn is_wanted(tag: DwTag) -> bool {
     tag == gimli::DW_TAG_subprogram || tag == gimli::DW_TAG_variable || type_tag(tag).is_some()
 }
 
-fn type_tag(tag: DwTag) -> Option<TypeTag> {
+pub(super) fn type_tag(tag: DwTag) -> Option<TypeTag> {
     Some(match tag {
         gimli::DW_TAG_structure_type | gimli::DW_TAG_class_type => TypeTag::Struct,
         gimli::DW_TAG_union_type => TypeTag::Union,

@@ -78,6 +78,10 @@ impl Source for Dwarf {
         Ok(self.index()?.type_named(tag, name.as_bytes()).map(TypeId::of))
     }
 
+    fn type_of_unit(&self, id: FunctionId, tag: TypeTag, name: &str) -> Result<Option<TypeId>, Error> {
+        Ok(self.read(self.find_type_of_unit(id, tag, name))?.map(TypeId::of))
+    }
+
     fn enumerator(&self, name: &str) -> Result<Option<i64>, Error> {
         self.read(self.find_enumerator(name))
     }

@@ -95,6 +95,11 @@ pub(crate) trait Source: Send + Sync {
     /// The definition of the type with that tag and name.
     fn find_type(&self, tag: TypeTag, name: &str) -> Result<Option<TypeId>, Error>;
 
+    /// The same in the function's unit, if that is known and has one.
+    fn type_of_unit(&self, _: FunctionId, _: TypeTag, _name: &str) -> Result<Option<TypeId>, Error> {
+        Ok(None)
+    }
+
     /// The value of the enumerator of that name, in whichever enumeration it is.
     fn enumerator(&self, name: &str) -> Result<Option<i64>, Error>;
 

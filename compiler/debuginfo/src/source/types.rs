@@ -8,7 +8,7 @@ use spile_abi::budget::{Budget, Exceeded, Limits, USUAL};
 
 use super::Source;
 use crate::error::Error;
-use crate::facts::{Extent, FoundMember, MAX_CHAIN, Member, MemberError, Type, TypeId, TypeTag};
+use crate::facts::{Extent, FoundMember, FunctionId, MAX_CHAIN, Member, MemberError, Type, TypeId, TypeTag};
 
 /// Limit for one search for a member. Anonymous structs that nest deeper are a cycle of damaged entries.
 const MEMBERS: Limits = Limits { depth: 32, ..USUAL };
@@ -142,23 +142,38 @@ impl dyn Source {
     /// The type of this name: `struct x`, `union x`, `enum x`, a typedef's or base type's name, or `x` for any of the
     /// first three; a definition.
     pub fn find_type_named(&self, name: &str) -> Result<Option<TypeId>, Error> {
-        let words: Vec<&str> = name.split_whitespace().collect();
-        // A name without a keyword means the typedef or base type, or if there is none the struct.
-        let any = [TypeTag::Plain, TypeTag::Struct, TypeTag::Union, TypeTag::Enum];
-        let (tags, rest) = match words.as_slice() {
-            ["struct" | "class", rest @ ..] => (&[TypeTag::Struct][..], rest),
-            ["union", rest @ ..] => (&[TypeTag::Union][..], rest),
-            ["enum", rest @ ..] => (&[TypeTag::Enum][..], rest),
-            rest => (&any[..], rest),
-        };
-        let name = rest.join(" ");
-        for tag in tags {
-            if let Some(id) = self.find_type(*tag, &name)? {
-                return Ok(Some(id));
-            }
-        }
-        Ok(None)
+        find_tagged(name, |tag, name| self.find_type(tag, name))
     }
+
+    /// The same, of the function's unit first.
+    pub fn find_type_named_for(&self, id: FunctionId, name: &str) -> Result<Option<TypeId>, Error> {
+        match find_tagged(name, |tag, name| self.type_of_unit(id, tag, name))? {
+            Some(found) => Ok(Some(found)),
+            None => self.find_type_named(name),
+        }
+    }
+}
+
+fn find_tagged(
+    name: &str,
+    find: impl Fn(TypeTag, &str) -> Result<Option<TypeId>, Error>,
+) -> Result<Option<TypeId>, Error> {
+    let words: Vec<&str> = name.split_whitespace().collect();
+    // A name without a keyword means the typedef or base type, or if there is none the struct.
+    let any = [TypeTag::Plain, TypeTag::Struct, TypeTag::Union, TypeTag::Enum];
+    let (tags, rest) = match words.as_slice() {
+        ["struct" | "class", rest @ ..] => (&[TypeTag::Struct][..], rest),
+        ["union", rest @ ..] => (&[TypeTag::Union][..], rest),
+        ["enum", rest @ ..] => (&[TypeTag::Enum][..], rest),
+        rest => (&any[..], rest),
+    };
+    let name = rest.join(" ");
+    for tag in tags {
+        if let Some(id) = find(*tag, &name)? {
+            return Ok(Some(id));
+        }
+    }
+    Ok(None)
 }
 
 /// A search for a member.

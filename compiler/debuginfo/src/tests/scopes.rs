@@ -454,12 +454,13 @@ fn scopes_of_small_files() {
     }
 }
 
-/// Two units with a static variable and an enumerator of one name, and one without.
+/// Two units with a static variable, an enumerator and a type of one name, and one without.
 fn of_one_name() -> tempfile::TempDir {
     let unit = |number: u32| {
         let color = format!("enum color {{ RED = {number} }}; volatile enum color kept_{number} = RED;");
         let code = format!("__attribute__((noipa)) int of_{number}() {{ return counter + kept_{number}; }}");
-        format!("static volatile int counter = {number}; {color} {code}")
+        let node = format!("struct node {{ int m{number}; }} node_{number};");
+        format!("static volatile int counter = {number}; {color} {node} {code}")
     };
     let third = "int of_3(); int of_40(); volatile int total; int main() { return of_3() + of_40() + total; }";
     linked("gcc", &[], &[&unit(3), &unit(40), third])
@@ -482,6 +483,24 @@ fn statics_of_one_name() {
         let units = debug.units_of_static("counter").expect("an index");
         assert_eq!(units, ["0.cc", "1.cc"]);
         assert!(debug.units_of_static("total").expect("an index").is_empty());
+    }
+}
+
+#[test]
+fn types_of_one_name() {
+    let debug = open(&of_one_name().path().join("program"));
+    for name in ["struct node", "node", "union node"] {
+        let first = |function: &str| {
+            let found = debug.find_type_for(only(&debug, function), name).expect("is whole")?;
+            let Type::Struct { members, .. } = debug.resolve(found).expect("is whole").1 else { return None };
+            members.first().and_then(|member| member.name.clone())
+        };
+        let found = ["of_3", "of_40", "main"].map(first);
+        let names = match name {
+            "union node" => [None, None, None],
+            _ => ["m3", "m40", "m3"].map(|name| Some(name.to_string())),
+        };
+        assert_eq!(found, names, "{name}");
     }
 }
 

@@ -89,6 +89,7 @@ impl TypeError {
                     .at(*span, "")
                     .note("types of one name differ if their members do, or if one is a program's and one the kernel's")
                     .note(format!("say which one is meant: @cast({text}, \"struct ...\", \"kernel\" or the program)"))
+                    .note("of types of several files of a program a cast takes the probed function's: use a variable or function for each")
             }
             Self::NoPointee { text, span, .. } => {
                 let otherwise = || format!("give its type: @cast({text}, \"struct ...\", \"kernel\")");

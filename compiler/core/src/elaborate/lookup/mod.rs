@@ -19,7 +19,7 @@ use crate::probe::{Context, ContextError, Location, TypedLocation, is_shared_lib
 use crate::program::{LongExpr, LongKind};
 use pointee::{is_pointed, only_index};
 use spile_debuginfo::target::Object;
-use spile_debuginfo::{FoundVariable, Type as CType, Unavailable};
+use spile_debuginfo::{FoundVariable, Type as CType, TypeId, Unavailable};
 use spile_source::Span;
 use spile_syntax::ast;
 use std::rc::Rc;
@@ -371,9 +371,7 @@ impl<'l, 'a> Lookup<'l, 'a> {
         // The first of several that has it counts, so missing ones are skipped.
         let mut missing = None;
         for module in modules.split(':').filter(|module| !module.is_empty()) {
-            // The name of a header has its path in brackets or quotes.
-            let is_path = module.contains('/') && !module.contains(['<', '"']);
-            if is_path || is_shared_library(module) {
+            if is_of_program(module) {
                 match self.env.resolver.module(module) {
                     Ok(object) => objects.push(object),
                     Err(error) => missing = missing.or(Some(Error::DebugInfo { message: error.to_string(), span })),
@@ -428,7 +426,7 @@ impl<'l, 'a> Lookup<'l, 'a> {
         let objects = self.objects(unit, module, span)?;
         for object in &objects {
             let debug = object.debug().map_err(|error| debug_error(error, span))?;
-            let Some(id) = debug.find_type(pointed).map_err(|error| debug_error(error, span))? else {
+            let Some(id) = type_named(unit, object, pointed).map_err(|error| debug_error(error, span))? else {
                 continue;
             };
             // `@cast(p, "struct x")` and `@cast(p, "struct x*")` both refer to the object that p points to, as does the name of
@@ -446,6 +444,31 @@ impl<'l, 'a> Lookup<'l, 'a> {
         let object = module.map_or_else(|| "the kernel".into(), |module| String::from_utf8_lossy(module).into_owned());
         Err(TypeError::UnknownType { type_name, object, span }.into())
     }
+}
+
+/// The object's type of that name: the one that the probed code means by it, if it is code of that object.
+pub(in crate::elaborate) fn type_named(
+    unit: &Unit,
+    object: &Object,
+    name: &str,
+) -> Result<Option<TypeId>, spile_debuginfo::Error> {
+    let code = unit.at.context.as_ref().and_then(|context| context.code());
+    match code.filter(|code| code.object.path() == object.path()) {
+        Some(code) => object.debug()?.find_type_for(code.function, name),
+        None => object.debug()?.find_type(name),
+    }
+}
+
+/// Whether one of the modules of a cast or the like may be a program, a library or a kernel module.
+pub(in crate::elaborate) fn names_other_than_kernel(modules: &[u8]) -> bool {
+    let modules = String::from_utf8_lossy(modules);
+    modules.split(':').any(|module| !matches!(module.split(['<', '"']).next(), Some("kernel" | "") | None))
+}
+
+fn is_of_program(module: &str) -> bool {
+    // The name of a header has its path in brackets or quotes.
+    let is_path = module.contains('/') && !module.contains(['<', '"']);
+    is_path || is_shared_library(module)
 }
 
 /// `@cast_sizeof("struct x*")` is `&@cast(0, "struct x*")[1]`, the size of the pointer.

@@ -5,6 +5,7 @@
 use super::Lowering;
 use super::print::plain;
 use crate::elaborate::error::{Error, TypeError};
+use crate::elaborate::lookup::type_named;
 use crate::elaborate::lookup::value::debug_error;
 use crate::elaborate::unit::Unit;
 use crate::program::{
@@ -69,7 +70,7 @@ impl Lowering<'_, '_> {
         for object in self.lookup().objects(unit, module, span)? {
             let debug = object.debug().map_err(failed)?;
             for name in [type_name.clone(), format!("enum {type_name}")] {
-                let Some(id) = debug.find_type(&name).map_err(failed)? else { continue };
+                let Some(id) = type_named(unit, &object, &name).map_err(failed)? else { continue };
                 if let CType::Enum { values, .. } = debug.resolve(id).map_err(failed)?.1 {
                     return Ok(values);
                 }

@@ -7,6 +7,7 @@
 use super::Typed;
 use crate::builtin::{self, Builtin};
 use crate::elaborate::error::{Error, NameError};
+use crate::elaborate::lookup::names_other_than_kernel;
 use crate::elaborate::names::{DeclaredId, Names};
 use crate::elaborate::types::{TypeVar, Types};
 use crate::elaborate::unit::{InstanceId, Local, Unit, UnitContext};
@@ -150,6 +151,10 @@ impl<'a> Typed<'a> {
             | ast::ExprKind::Enum(_)
             | ast::ExprKind::EnumName { module: None, .. }
             | ast::ExprKind::Cast { module: None, .. } => contextual = true,
+            // Which of several files' types is meant depends on the probed function; of the kernel's it hardly does.
+            ast::ExprKind::EnumName { module: Some(module), .. } | ast::ExprKind::Cast { module: Some(module), .. } => {
+                contextual |= names_other_than_kernel(module);
+            }
             ast::ExprKind::Call(name, arguments) => calls.push((name, arguments.len())),
             _ => {}
         });
