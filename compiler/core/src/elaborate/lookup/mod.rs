@@ -97,12 +97,8 @@ pub(super) fn find<'a>(
             // A cast and a typed value are pointers: an index counts from their target.
             let pointer =
                 is_pointed(base) || is_element(operands, base) || matches!(base.kind, ast::ExprKind::Cast { .. });
-            let is_size = is_size_of_pointer(base);
             let base = find(operands, unit, base)?;
             let number = operands.value(number)?;
-            if is_size {
-                return member::pointer_from_zero(base, number, target.span);
-            }
             if pointer {
                 let Location::Memory { address, bits: None } = base.location else {
                     return Err(TypeError::NotIndexable { type_name: "a bit-field".into(), span: target.span }.into());
@@ -122,6 +118,23 @@ pub(super) fn find<'a>(
             Err(TypeError::NotAStruct { type_name, span: target.span }.into())
         }
     }
+}
+
+/// The operand of `&`.
+pub(super) fn find_addressed<'a>(
+    operands: &mut dyn Operands<'a>,
+    unit: &Unit,
+    target: &ast::Expr,
+) -> Result<TypedLocation, Error> {
+    if let ast::ExprKind::Index(base, indices) = &target.kind
+        && is_null_pointer_to_pointer(base)
+    {
+        let number = only_index(indices, target.span)?;
+        let base = find(operands, unit, base)?;
+        let number = operands.value(number)?;
+        return member::pointer_from_zero(base, number, target.span);
+    }
+    find(operands, unit, target)
 }
 
 impl<'l, 'a> Lookup<'l, 'a> {
@@ -176,7 +189,8 @@ impl<'l, 'a> Lookup<'l, 'a> {
             ast::ExprKind::Pretty(base, _) if is_text_variable(base) => self.has_value(unit, base),
             ast::ExprKind::Pretty(base, _) => self.find(unit, base).is_ok(),
             ast::ExprKind::AddressOf(base) => {
-                self.find(unit, base).is_ok_and(|found| matches!(found.location, Location::Memory { .. }))
+                let found = find_addressed(self, unit, base);
+                found.is_ok_and(|found| matches!(found.location, Location::Memory { .. }))
             }
             ast::ExprKind::Entry(inner) => self.has_value(unit, inner),
             ast::ExprKind::Target(name) if is_text(name) => {
@@ -472,7 +486,7 @@ fn is_of_program(module: &str) -> bool {
 }
 
 /// `@cast_sizeof("struct x*")` is `&@cast(0, "struct x*")[1]`, the size of the pointer.
-fn is_size_of_pointer(base: &ast::Expr) -> bool {
+fn is_null_pointer_to_pointer(base: &ast::Expr) -> bool {
     let ast::ExprKind::Cast { value, type_name, .. } = &base.kind else { return false };
     matches!(value.kind, ast::ExprKind::Number(0)) && type_name.trim_ascii_end().ends_with(b"*")
 }

@@ -20,7 +20,7 @@ use super::counter::Counters;
 use super::environment::Environment;
 use super::error::{AggregateError, Error, StatementError, VariableError};
 use super::lookup::value::place_of;
-use super::lookup::{Lookup, Operands, find};
+use super::lookup::{Lookup, Operands, find, find_addressed};
 use super::mark;
 use super::names::{DeclaredId, Names};
 use super::typed::Typed;
@@ -564,6 +564,10 @@ impl<'a> Lowering<'_, 'a> {
         }
         let found = self.find_here(unit, expr)?;
         place_of(&found, expr.span)
+    }
+
+    fn find_addressed_here(&mut self, unit: &Unit, expr: &ast::Expr) -> Lowered<TypedLocation> {
+        find_addressed(&mut LoweredOperands { lowering: self, unit }, unit, expr)
     }
 
     fn find_here(&mut self, unit: &Unit, expr: &ast::Expr) -> Lowered<TypedLocation> {

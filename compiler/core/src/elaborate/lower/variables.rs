@@ -153,7 +153,7 @@ impl Lowering<'_, '_> {
                 }
             },
             ast::ExprKind::AddressOf(base) => {
-                let found = self.find_here(unit, base)?;
+                let found = self.find_addressed_here(unit, base)?;
                 address_of(&found, span).map(Expr::Long)
             }
             _ => {
