@@ -170,6 +170,11 @@ impl<'a> Names<'a> {
             .copied()
     }
 
+    /// Whether a script of the user declares the global.
+    pub fn is_of_script(&self, id: GlobalId) -> bool {
+        !is_library(self.sources, self.globals[id.index()].name.span.file)
+    }
+
     /// The name of a declared global.
     pub fn global_name(&self, id: GlobalId) -> String {
         self.globals[id.index()].name.text.clone()

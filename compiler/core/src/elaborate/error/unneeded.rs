@@ -48,6 +48,12 @@ pub enum Unneeded {
         span: Span,
         set: Span,
     },
+    /// A file of `-I` assigns to a global that a script declares there.
+    Foreign {
+        name: String,
+        span: Span,
+        declared: Span,
+    },
     /// `span` of the first probe.
     NoProbes {
         span: Span,
@@ -101,6 +107,12 @@ impl Unneeded {
                     .at(*span, "this is the script's global")
                     .also(*set, "the alias sets its own variable")
                     .note("give the global another name to use the alias's variable")
+            }
+            Self::Foreign { name, span, declared } => {
+                Diagnostic::warning(Code("W0112"), format!("a library file assigns to the script's global `{name}`"))
+                    .at(*span, "this is no variable of its own")
+                    .also(*declared, "declared by the script")
+                    .note("give the global another name if the library means a local variable")
             }
             Self::NoProbes { span } => error("E0165", "no probes found".to_string())
                 .at(*span, "neither this probe nor any other has an effect")

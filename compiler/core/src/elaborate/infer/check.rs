@@ -49,6 +49,14 @@ impl<'a> Inference<'_, 'a> {
         }
     }
 
+    /// Warns of library files whose variables are the script's globals, perhaps because the script has taken their names.
+    pub(super) fn check_foreign(&mut self) {
+        for ((id, _), span) in std::mem::take(&mut self.foreign) {
+            let declared = self.names.globals[id.index()].name.span;
+            self.env.report(Unneeded::Foreign { name: self.names.global_name(id), span, declared });
+        }
+    }
+
     /// Gives a type to private globals of the library that a script only deletes (`delete_stopwatch` and nothing else of
     /// its file): they hold nothing, so any type will do, and the user could not declare one.
     fn settle_library_globals(&mut self) {

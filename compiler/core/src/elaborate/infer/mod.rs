@@ -18,10 +18,11 @@ use super::names::Names;
 use super::typed::Typed;
 use super::types::{Conflict, TypeVar};
 use super::unit::{Handler, Local, Unit};
-use crate::program::Type;
+use crate::program::{GlobalId, Type};
 use flow::Flow;
-use spile_source::Span;
+use spile_source::{FileId, Origin, Span};
 use spile_syntax::{ast, visit};
+use std::collections::BTreeMap;
 
 /// Most rounds of inference: a branch that is taken only in a later one may itself ask.
 const MAX_WALKS: usize = 4;
@@ -38,6 +39,8 @@ pub(super) struct Inference<'e, 'a> {
     flows: Vec<Flow<'a>>,
     /// Calls whose results are printed: they need a type.
     printed_calls: Vec<(TypeVar, &'a ast::Name)>,
+    /// Globals of scripts that files of `-I` assign to, with the first place in each file.
+    foreign: BTreeMap<(GlobalId, FileId), Span>,
     /// Number of loops around the statement.
     loops: usize,
     /// Nesting depth of code that never runs.
@@ -54,6 +57,7 @@ pub(super) fn infer<'a>(
     let mut inference = Inference::new(env, names, counters);
     inference.walk_all(handlers);
     inference.check_globals();
+    inference.check_foreign();
     inference.check_types(handlers);
     inference.typed
 }
@@ -81,7 +85,17 @@ pub(super) enum Use {
 impl<'e, 'a> Inference<'e, 'a> {
     fn new(env: &'e mut Environment<'a>, names: &'e Names<'a>, counters: &'e Counters) -> Inference<'e, 'a> {
         let typed = Typed::new(names);
-        Inference { env, names, counters, typed, flows: Vec::new(), printed_calls: Vec::new(), loops: 0, dead: 0 }
+        Inference {
+            env,
+            names,
+            counters,
+            typed,
+            flows: Vec::new(),
+            printed_calls: Vec::new(),
+            foreign: BTreeMap::new(),
+            loops: 0,
+            dead: 0,
+        }
     }
 
     /// Infers everything. Which branch of `if (@defined(p->m))` runs depends on what `p` points to, which is found last; then
@@ -99,6 +113,7 @@ impl<'e, 'a> Inference<'e, 'a> {
             self.typed = Typed::new(self.names);
             self.typed.answers = answers;
             self.printed_calls.clear();
+            self.foreign.clear();
             for handler in handlers.iter_mut() {
                 let user_writes = std::mem::take(&mut handler.unit.user_writes);
                 handler.unit = Unit { user_writes, ..Unit::new(handler.unit.at.clone()) };
@@ -198,6 +213,12 @@ impl<'e, 'a> Inference<'e, 'a> {
             let global = &mut self.typed.globals[id.index()];
             if written {
                 global.written = true;
+                if self.dead == 0 && self.names.is_of_script(id) {
+                    let file = self.env.sources.reader(name.span);
+                    if self.env.sources.file(file).origin == Origin::Directory {
+                        self.foreign.entry((id, file)).or_insert(name.span);
+                    }
+                }
             } else if used == Use::Read {
                 global.read = true;
             }
