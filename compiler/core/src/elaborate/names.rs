@@ -18,6 +18,9 @@ use spile_syntax::visit;
 
 id!(/** A declared function: index into [`Names::functions`]. */ DeclaredId);
 
+/// The priority of functions of the library and of builtins.
+pub(super) const LIBRARY_PRIORITY: i64 = 1;
+
 /// All declarations. Nothing is added after [`declare`].
 pub(super) struct Names<'a> {
     sources: &'a SourceMap,
@@ -209,22 +212,45 @@ impl<'a> Names<'a> {
         self.function_names.keys().map(|(_, name)| *name)
     }
 
-    /// Declared functions of that name and number of parameters, in the order in which they are tried.
+    /// Declared functions of that name and number of parameters, in the order in which they are tried: private ones of the
+    /// place's file, or else the public ones.
     pub fn overloads(&self, span: Span, name: &str, arity: usize) -> Vec<DeclaredId> {
-        let mut found = self.functions_named(span, name).to_vec();
-        found.retain(|&index| self.functions[index.index()].parameters.len() == arity);
-        found.sort_by_key(|&index| {
-            let function = self.functions[index.index()];
-            function.priority.unwrap_or(i64::from(is_library(self.sources, function.span.file)))
-        });
+        let private = self.ordered(Some(self.sources.reader(span)), name, arity);
+        if private.is_empty() { self.ordered(None, name, arity) } else { private }
+    }
+
+    /// The same with the public ones that private ones continue with.
+    pub fn overloads_and_after(&self, span: Span, name: &str, arity: usize) -> Vec<DeclaredId> {
+        let mut found = self.overloads(span, name, arity);
+        while let Some(next) = found.last().and_then(|&last| self.overload_after(self.functions[last.index()])) {
+            found.push(next);
+        }
         found
     }
 
-    /// The declared overload that is tried after this one.
+    /// The private ones of a file, or the public ones.
+    fn ordered(&self, file: Option<FileId>, name: &str, arity: usize) -> Vec<DeclaredId> {
+        let mut found = self.function_names.get(&(file, name)).cloned().unwrap_or_default();
+        let priority =
+            |function: &ast::Function| function.priority.unwrap_or(i64::from(self.is_library(function.span)));
+        // Builtins have the library's priority, and do not go on.
+        let most = if builtin::find(name, arity).is_some() { LIBRARY_PRIORITY } else { i64::MAX };
+        found.retain(|index| {
+            let function = self.functions[index.index()];
+            function.parameters.len() == arity && priority(function) <= most
+        });
+        found.sort_by_key(|index| priority(self.functions[index.index()]));
+        found
+    }
+
+    /// The declared overload that is tried after this one. The last private one continues with the public ones.
     pub fn overload_after(&self, function: &ast::Function) -> Option<DeclaredId> {
-        let overloads = self.overloads(function.name.span, &function.name.text, function.parameters.len());
-        let at = overloads.iter().position(|&other| std::ptr::eq(self.functions[other.index()], function))?;
-        overloads.get(at + 1).copied()
+        let (name, arity) = (&function.name.text, function.parameters.len());
+        let file = function.private.then(|| self.sources.reader(function.name.span));
+        let own = self.ordered(file, name, arity);
+        let at = own.iter().position(|&other| std::ptr::eq(self.functions[other.index()], function))?;
+        let goes_on = || function.private && visit::executes_next(function);
+        own.get(at + 1).copied().or_else(|| goes_on().then(|| self.ordered(None, name, arity).first().copied())?)
     }
 
     /// The builtin that is tried after the last declared overload, if that executes `next`.

@@ -189,10 +189,10 @@ impl Library {
             defined.extend(names(script).map(str::to_string));
             uses.script(script);
         }
-        // A function with `next` continues with the library's of its name.
+        // A function with `next` continues with the library's of its name; one of a higher number comes after it.
         for item in request.scripts.iter().flat_map(|script| &script.items) {
             if let Item::Function(function) = item
-                && visit::executes_next(function)
+                && (visit::executes_next(function) || function.priority.is_some_and(|priority| priority > 1))
             {
                 defined.remove(&function.name.text);
             }

@@ -30,12 +30,12 @@ pub enum Unneeded {
         points: String,
         span: Span,
     },
-    /// The `number`th function of a name, behind one without `next`.
+    /// The `number`th function of a name, behind one without `next`; None: behind a builtin.
     NeverReached {
         name: String,
         number: usize,
         span: Span,
-        before: Span,
+        before: Option<Span>,
     },
     /// A name of an address in a program, used as a value.
     Unnamed {
@@ -91,12 +91,14 @@ impl Unneeded {
                 Diagnostic::warning(Code("W0104"), format!("side-effect-free probe '{points}'"))
                     .at(*span, "its handler does nothing")
             }
-            Self::NeverReached { name, number, span, before } => Diagnostic::warning(
-                Code("W0105"),
-                format!("instance {number} of overloaded function '{name}' will never be reached"),
-            )
-            .at(*span, "")
-            .also(*before, "this one has no `next`"),
+            Self::NeverReached { name, number, span, before } => {
+                let message = format!("instance {number} of overloaded function '{name}' will never be reached");
+                let diagnostic = Diagnostic::warning(Code("W0105"), message).at(*span, "");
+                match before {
+                    Some(before) => diagnostic.also(*before, "this one has no `next`"),
+                    None => diagnostic.note("the library's function of this name has priority 1, and no `next`"),
+                }
+            }
             Self::Unnamed { name, span } => {
                 Diagnostic::warning(Code("W0107"), format!("as a value `{name}()` has addresses, no names"))
                     .at(*span, "this is no argument of a print")

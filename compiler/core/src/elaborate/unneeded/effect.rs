@@ -120,7 +120,7 @@ impl<'a> Effects<'_, 'a> {
     }
 
     fn call_changes(&mut self, name: &'a Name, arity: usize) -> bool {
-        let functions = self.names.overloads(name.span, &name.text, arity);
+        let functions = self.names.overloads_and_after(name.span, &name.text, arity);
         if functions.is_empty() {
             return builtin::find(&name.text, arity).is_none_or(|builtin| !builtin.pure);
         }

@@ -9,10 +9,11 @@ use std::collections::HashSet;
 
 use super::access::{Accesses, unread_in};
 use super::effect::Effects;
+use crate::builtin;
 use crate::elaborate::environment::Environment;
 use crate::elaborate::error::Unneeded;
 use crate::elaborate::mark::names_argument;
-use crate::elaborate::names::Names;
+use crate::elaborate::names::{LIBRARY_PRIORITY, Names};
 use crate::probe;
 use spile_source::{Origin, Span};
 use spile_syntax::ast::{self, Block, Expr, ExprKind, Item, PrintForm, Stmt, StmtKind};
@@ -61,14 +62,21 @@ pub(in crate::elaborate) fn warn<'a>(env: &mut Environment<'a>, names: &Names<'a
     }
 }
 
-/// An overload after one that never executes `next`.
+/// An overload after one that never executes `next`, or after a builtin.
 fn warn_of_unreached(env: &mut Environment, names: &Names, function: &ast::Function) {
-    let overloads = names.overloads(function.name.span, &function.name.text, function.parameters.len());
+    let arity = function.parameters.len();
+    let overloads = names.overloads(function.name.span, &function.name.text, arity);
+    if function.priority.is_some_and(|priority| priority > LIBRARY_PRIORITY)
+        && builtin::find(&function.name.text, arity).is_some()
+    {
+        let (name, number) = (function.name.text.clone(), overloads.len() + 1);
+        return env.report(Unneeded::NeverReached { name, number, span: function.name.span, before: None });
+    }
     let all: Vec<&ast::Function> = overloads.into_iter().map(|index| names.functions[index.index()]).collect();
     let Some(at) = all.iter().position(|other| std::ptr::eq(*other, function)) else { return };
     if let Some(before) = all[..at].iter().find(|before| !visit::executes_next(before)) {
         let (name, before) = (function.name.text.clone(), before.name.span);
-        env.report(Unneeded::NeverReached { name, number: at + 1, span: function.name.span, before });
+        env.report(Unneeded::NeverReached { name, number: at + 1, span: function.name.span, before: Some(before) });
     }
 }
 
