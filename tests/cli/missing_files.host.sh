@@ -9,7 +9,7 @@
 # stderr: WARNING: missing unwind/symbol data for module 'gone\.ko': there is no such file
 # stderr: WARNING: missing unwind/symbol data for module '/no/such\.ko\.zst': there is no such file
 # stderr: WARNING: missing unwind/symbol data for module 'no_such_module': there is no such file, and no such module
-# stderr: WARNING: missing unwind/symbol data for module '/': a directory
+# stderr: WARNING: -d / is left out: a directory
 # stdout: ^1 1 1 1 0 0 0$
 # stdout: ^quiet 0$
 # stdout: ^0 files$

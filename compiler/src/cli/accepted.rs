@@ -69,7 +69,7 @@ pub fn mistake(matches: &ArgMatches) -> Option<String> {
     let place = |name: &str| matches.indices_of(name).and_then(Iterator::last);
     let variables = matches.indices_of("sysenv").and_then(|mut places| places.next())?;
     let root = place("sysroot").filter(|root| *root < variables);
-    root.is_none().then(|| "--sysenv must follow --sysroot".to_string())
+    root.is_none().then(|| "--sysenv: --sysroot has to come before it, whose variables these are".to_string())
 }
 
 /// A note, with the option's name, for each given option that would have had an effect.

@@ -139,7 +139,7 @@ impl Options {
         match questions.as_slice() {
             [first, second, ..] => Some(format!("{first} and {second}: one question at a time")),
             [question] if self.build.last_pass.is_some_and(|pass| pass < 5) => {
-                Some(format!("-p with {question}: nothing is compiled for it"))
+                Some(format!("-p1 to -p4 with {question}: nothing is compiled for it"))
             }
             _ => None,
         }

@@ -296,8 +296,12 @@ fn warn_of_missing_files(session: &Session, kernel: Option<&Kernel>) {
             None if path.to_str().is_some_and(is_known) => continue,
             why => why.unwrap_or_else(|| "there is no such file, and no such module".into()),
         };
-        let path = path.display();
-        session.reporter.notice(&format!("WARNING: missing unwind/symbol data for module '{path}': {why}"));
+        let shown = path.display();
+        let warning = match path.is_dir() {
+            true => format!("WARNING: -d {shown} is left out: {why}"),
+            false => format!("WARNING: missing unwind/symbol data for module '{shown}': {why}"),
+        };
+        session.reporter.notice(&warning);
     }
 }
 

@@ -57,6 +57,12 @@ pub enum TargetError {
         /// Where it was looked for.
         looked: Vec<PathBuf>,
     },
+    /// The path of a program is a directory's.
+    #[error("`{name}` is a directory, no program")]
+    Directory {
+        /// As it was given.
+        name: String,
+    },
     /// The program has no library that fits.
     #[error("no library of {program} fits `{name}`")]
     NoSuchLibrary {
@@ -180,6 +186,7 @@ impl TargetError {
             | TargetError::NoBuildId { .. }
             | TargetError::Narrow { .. }
             | TargetError::NoSuchProcess { .. }
+            | TargetError::Directory { .. }
             | TargetError::Object(_) => {}
         }
         notes

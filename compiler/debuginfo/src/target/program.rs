@@ -104,6 +104,9 @@ impl Programs {
         match looked.iter().map(|path| self.canonical(path)).find(|path| path.is_file()) {
             Some(path) => Ok(self.interpreted(&path, 0)),
             None if !name.contains('/') && name.contains(".so") => self.library(name),
+            None if name.contains('/') && looked.iter().any(|path| path.is_dir()) => {
+                Err(TargetError::Directory { name: name.into() })
+            }
             None => Err(TargetError::NoSuchProgram { name: name.into(), near: self.near(name), looked }),
         }
     }
@@ -553,6 +556,7 @@ mod tests {
             Err(TargetError::NoSuchProgram { near, .. }) => assert_eq!(near, ["daemon"]),
             other => panic!("{other:?}"),
         }
+        assert!(matches!(programs.find("/usr/bin"), Err(TargetError::Directory { .. })));
         let found = programs.find("/usr/bin/daemon").expect("is there");
         assert_eq!(programs.installed(&found), Path::new("/usr/bin/daemon"));
         // The link is one of that system, where `/` is another directory.

@@ -247,8 +247,9 @@ fn questions_take_words_without_use() {
 
 #[test]
 fn variables_of_a_system_follow_its_root() {
-    assert!(refusal(&["--sysenv=A=b", "x"]).contains("--sysenv must follow --sysroot"));
-    assert!(refusal(&["--sysenv=A=b", "--sysroot=/", "x"]).contains("must follow"));
+    assert!(refusal(&["--sysenv=A=b", "x"]).contains("--sysroot has to come before it"));
+    assert!(refusal(&["--sysenv=A=b", "--sysroot=/", "x"]).contains("has to come before"));
+    assert!(refusal(&["-l", "begin", "-p2"]).contains("-p1 to -p4 with -l"));
     assert!(try_parse(&["--sysroot=/", "--sysenv=A=b", "--sysenv=C=d", "x"]).is_ok());
     assert!(try_parse(&["--sysroot=/", "--sysenv=A", "x"]).is_err());
 }

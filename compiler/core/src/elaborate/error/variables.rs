@@ -129,7 +129,7 @@ impl VariableError {
                     point => format!("probe {point} sees none"),
                 })
                 .note("probes at addresses have registers, for example kernel.function(\"f\")"),
-            Self::NoHit { what, point, span } => error("E0159", format!("invalid operator {what} in {point}"))
+            Self::NoHit { what, point, span } => error("E0159", format!("`{what}` cannot be used in {point}"))
                 .at(*span, "no code is probed there")
                 .note("kernel_long(address), user_long(address) and the like read memory in any probe"),
             Self::RegisterNumber { span } => error("E0160", "no such register".into())

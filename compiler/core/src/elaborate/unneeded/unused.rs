@@ -69,7 +69,8 @@ fn warn_of_unreached(env: &mut Environment, names: &Names, function: &ast::Funct
     if function.priority.is_some_and(|priority| priority > LIBRARY_PRIORITY)
         && builtin::find(&function.name.text, arity).is_some()
     {
-        let (name, number) = (function.name.text.clone(), overloads.len() + 1);
+        // The builtin is one of them.
+        let (name, number) = (function.name.text.clone(), overloads.len() + 2);
         return env.report(Unneeded::NeverReached { name, number, span: function.name.span, before: None });
     }
     let all: Vec<&ast::Function> = overloads.into_iter().map(|index| names.functions[index.index()]).collect();
