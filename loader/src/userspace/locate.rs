@@ -9,6 +9,7 @@
 
 use std::ffi::OsStr;
 use std::fs::{self, File, OpenOptions};
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
@@ -87,32 +88,40 @@ pub fn path_of(file: &device::File) -> &Path {
 
 /// Opens a regular file without waiting for anything.
 pub fn open(path: &Path) -> Option<File> {
-    let file = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY).open(path).ok()?;
-    file.metadata().ok()?.is_file().then_some(file)
+    readable(fcntl::open(path, OFlag::O_PATH | OFlag::O_CLOEXEC, Mode::empty()).ok()?)
+}
+
+/// Opens what O_PATH has found for reading, if it is a regular file. To open anything else may already do harm: a
+/// watchdog starts, a tape rewinds.
+fn readable(found: OwnedFd) -> Option<File> {
+    let found = File::from(found);
+    found.metadata().ok()?.is_file().then_some(())?;
+    let again = format!("/proc/self/fd/{}", found.as_raw_fd());
+    OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY).open(again).ok()
 }
 
 /// Opens a regular file whose path another user has chosen: without following links, and not on a file system that
-/// another user serves ([`mounts`]). A user who mounts one there at this moment may still make it block.
+/// another user serves, or that the kernel makes up ([`mounts`]). A user who mounts one there at this moment may still make it block.
 pub fn open_foreign(path: &Path) -> Option<File> {
     let (top, inner) = match below_root(path) {
         Some((process, inner)) => {
-            Mounts::of(process).answers_at(&Path::new("/").join(inner)).then_some(())?;
+            Mounts::of(process).has_files_at(&Path::new("/").join(inner)).then_some(())?;
             (PathBuf::from(format!("/proc/{process}/root")), inner)
         }
         None => {
-            Mounts::own().answers_at(path).then_some(())?;
+            Mounts::own().has_files_at(path).then_some(())?;
             (PathBuf::from("/"), path.strip_prefix("/").ok()?)
         }
     };
     let top = fcntl::open(&top, OFlag::O_PATH | OFlag::O_DIRECTORY | OFlag::O_CLOEXEC, Mode::empty()).ok()?;
-    let flags = OFlag::O_RDONLY | OFlag::O_NONBLOCK | OFlag::O_NOCTTY | OFlag::O_CLOEXEC;
+    let flags = OFlag::O_PATH | OFlag::O_CLOEXEC;
     let how = OpenHow::new().flags(flags).resolve(ResolveFlag::RESOLVE_NO_SYMLINKS);
     let opened = match openat2(&top, inner, how) {
         // A filter of system calls that does not know this one.
         Err(Errno::ENOSYS | Errno::EPERM) => beneath::without_links(top, inner, flags, Mode::empty()).ok(),
         opened => opened.ok(),
     };
-    opened.map(File::from).filter(|file| file.metadata().is_ok_and(|found| found.is_file()))
+    readable(opened?)
 }
 
 /// `/proc/PID/root/INNER`
@@ -184,6 +193,8 @@ pub fn opened_of_four(directory: &Path) -> [bool; 4] {
 
 #[cfg(test)]
 mod tests {
+    use std::os::fd::FromRawFd;
+
     use super::*;
 
     fn wanted(path: &str, device: u32, inode: u64) -> device::File {
@@ -240,6 +251,33 @@ mod tests {
         assert_eq!(opened_of_four(directory.path()), [true, false, true, false]);
         assert_eq!(below_root(Path::new("/proc/17/root/a/b")), Some((17, Path::new("a/b"))));
         assert_eq!(below_root(Path::new("/proc/17/maps")), None);
+    }
+
+    #[test]
+    fn only_regular_files_are_ever_opened() {
+        let directory = tempfile::tempdir().unwrap();
+        let (fifo, file) = (directory.path().join("fifo"), directory.path().join("file"));
+        nix::unistd::mkfifo(&fifo, Mode::from_bits_truncate(0o600)).unwrap();
+        fs::write(&file, "x").unwrap();
+        // SAFETY: takes a number.
+        let events = unsafe { libc::inotify_init1(libc::IN_NONBLOCK | libc::IN_CLOEXEC) };
+        let watched = std::ffi::CString::new(directory.path().as_os_str().as_bytes()).unwrap();
+        // SAFETY: a C string.
+        assert!(unsafe { libc::inotify_add_watch(events, watched.as_ptr(), libc::IN_OPEN) } > 0);
+        // SAFETY: nobody else has the number.
+        let mut events = File::from(unsafe { OwnedFd::from_raw_fd(events) });
+        assert!(open(&fifo).is_none() && open_foreign(&fifo).is_none());
+        let mut event = [0; 4096];
+        let error = std::io::Read::read(&mut events, &mut event).unwrap_err();
+        assert_eq!(error.kind(), std::io::ErrorKind::WouldBlock, "it was opened");
+        assert!(open(&file).is_some() && std::io::Read::read(&mut events, &mut event).unwrap() > 0);
+    }
+
+    #[test]
+    fn files_that_the_kernel_makes_up_are_not_read() {
+        assert!(open(Path::new("/proc/self/maps")).is_some());
+        let below = format!("/proc/{}/root/proc/version", std::process::id());
+        assert!(open_foreign(Path::new("/proc/version")).is_none() && open_foreign(Path::new(&below)).is_none());
     }
 
     #[test]

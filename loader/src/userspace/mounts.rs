@@ -8,6 +8,33 @@ use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
+/// File systems whose files the kernel makes up: no program is there, and reading one may take something away from
+/// others (`/proc/kmsg`, `trace_pipe`), or have another effect.
+const MADE_UP: [&str; 22] = [
+    "autofs",
+    "binfmt_misc",
+    "bpf",
+    "cgroup",
+    "cgroup2",
+    "configfs",
+    "debugfs",
+    "devpts",
+    "efivarfs",
+    "fusectl",
+    "mqueue",
+    "nfsd",
+    "nsfs",
+    "proc",
+    "pstore",
+    "resctrl",
+    "rpc_pipefs",
+    "securityfs",
+    "selinuxfs",
+    "smackfs",
+    "sysfs",
+    "tracefs",
+];
+
 /// A line of /proc/PID/mountinfo (proc(5)).
 #[derive(Debug, PartialEq, Eq)]
 struct Mount {
@@ -16,6 +43,8 @@ struct Mount {
     place: PathBuf,
     /// The user that serves it; `None`: the kernel does.
     user: Option<u32>,
+    /// One of [`MADE_UP`].
+    is_made_up: bool,
 }
 
 impl Mount {
@@ -25,11 +54,13 @@ impl Mount {
         let (major, minor) = fields.next()?.split_once(':')?;
         let place = unescaped(fields.nth(1)?);
         let mut kind = kind.split(' ');
-        let is_served = kind.next().is_some_and(|name| name.starts_with("fuse") && name != "fusectl");
+        let name = kind.next()?;
+        let is_made_up = MADE_UP.contains(&name);
+        let is_served = name.starts_with("fuse") && !is_made_up;
         let user = |options: &str| options.split(',').find_map(|option| option.strip_prefix("user_id=")?.parse().ok());
         // A mount without a user may be served by anybody.
         let user = is_served.then(|| kind.next_back().and_then(user).unwrap_or(u32::MAX));
-        Some(Mount { device: (major.parse().ok()?, minor.parse().ok()?), place, user })
+        Some(Mount { device: (major.parse().ok()?, minor.parse().ok()?), place, user, is_made_up })
     }
 
     /// Whether root or this user serves it, or the kernel.
@@ -78,11 +109,12 @@ impl Mounts {
         Mounts(text.lines().filter_map(Mount::parse).collect())
     }
 
-    /// Whether no other user serves the file system of an absolute path without links.
-    pub fn answers_at(&self, path: &Path) -> bool {
+    /// Whether the file system of an absolute path without links has files, and no other user serves it.
+    pub fn has_files_at(&self, path: &Path) -> bool {
         let above = self.0.iter().filter(|mount| path.starts_with(&mount.place));
         // Of several mounts at one place the last one is visible.
-        above.max_by_key(|mount| mount.place.components().count()).is_none_or(Mount::answers)
+        let seen = above.max_by_key(|mount| mount.place.components().count());
+        seen.is_none_or(|mount| mount.answers() && !mount.is_made_up)
     }
 
     /// Whether no other user serves any of them.
@@ -116,19 +148,20 @@ mod tests {
              4 1 0:42 / /ctl rw - fusectl none rw\n\
              5 2 0:43 / /home/u/a\\040b/in rw - tmpfs none rw\n\
              6 1 0:44 / /odd rw - fuse x rw\n\
+             7 5 0:45 /kmsg /home/u/a\\040b/in/map rw - proc proc rw\n\
              no mount\n",
         );
-        for path in ["/home/u/a b", "/home/u/a b/x", "/odd/y"] {
-            assert!(!mounts.answers_at(Path::new(path)), "{path}");
+        for path in ["/home/u/a b", "/home/u/a b/x", "/odd/y", "/ctl", "/home/u/a b/in/map"] {
+            assert!(!mounts.has_files_at(Path::new(path)), "{path}");
         }
-        for path in ["/", "/home/u/a", "/home/u/a bc", "/mnt/x", "/ctl", "/home/u/a b/in/x"] {
-            assert!(mounts.answers_at(Path::new(path)), "{path}");
+        for path in ["/", "/home/u/a", "/home/u/a bc", "/mnt/x", "/home/u/a b/in/x"] {
+            assert!(mounts.has_files_at(Path::new(path)), "{path}");
         }
         assert!(!mounts.all_answer() && Mounts::parse("3 1 0:41 / /mnt rw - ext4 /dev/vdb rw\n").all_answer());
         let known = [(254, 1), (0, 40), (0, 41), (0, 99)].map(|device| mounts.covers(device));
         assert_eq!(known, [Some(true), Some(false), Some(true), None]);
         let own = Mount::parse(&format!("2 1 0:40 / /a rw - fuse x rw,user_id={}", nix::unistd::geteuid())).unwrap();
-        assert!(own.answers() && Mounts::own().answers_at(Path::new("/")));
+        assert!(own.answers() && Mounts::own().has_files_at(Path::new("/")));
         assert!(answers(std::process::id(), (254, 9999)) && !answers(std::process::id(), (0, 999_999)));
     }
 }
