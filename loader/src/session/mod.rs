@@ -136,7 +136,7 @@ pub fn run(
     let mut made = LoadedTables::default();
     let has_user_stacks = info.flags & USER_STACKS != 0;
     if has_user_stacks && !subject.attached {
-        tables::prepare(device, ahead(options), &mut made);
+        tables::prepare(device, ahead(options), &mut made, &|| signals.is_stopping());
     }
     let names = has_user_stacks.then(|| Box::new(Programs::new(&files)) as Box<dyn Names + '_>);
     let kept = Kept::default();

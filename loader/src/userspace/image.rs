@@ -47,6 +47,20 @@ pub struct Segment {
     pub bytes: u64,
 }
 
+impl Segment {
+    /// The offset in the file of an address as in the file, if it is in this segment.
+    pub fn offset_of(&self, address: u64) -> Option<u64> {
+        let at = address.checked_sub(self.address).filter(|at| *at < self.bytes)?;
+        self.offset.checked_add(at)
+    }
+
+    /// The contrary.
+    pub fn address_of(&self, offset: u64) -> Option<u64> {
+        let at = offset.checked_sub(self.offset).filter(|at| *at < self.bytes)?;
+        self.address.checked_add(at)
+    }
+}
+
 /// A section with its address.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Section {
@@ -272,6 +286,16 @@ mod tests {
             let names = vdso.with(|elf| elf.symbols(true)).unwrap();
             assert!(names.iter().any(|symbol| symbol.name == b"__vdso_clock_gettime"), "{names:?}");
         }
+    }
+
+    #[test]
+    fn segments_may_have_any_addresses() {
+        let plain = Segment { address: 0x40_1000, offset: 0x1000, bytes: 0x100 };
+        assert_eq!((plain.offset_of(0x40_1010), plain.address_of(0x1010)), (Some(0x1010), Some(0x40_1010)));
+        assert_eq!((plain.offset_of(0x40_1100), plain.address_of(0xfff)), (None, None));
+        let last = Segment { address: u64::MAX - 15, offset: u64::MAX - 3, bytes: 0x1000 };
+        assert_eq!((last.offset_of(u64::MAX), last.address_of(u64::MAX)), (None, Some(u64::MAX - 12)));
+        assert_eq!(Segment { offset: 0, ..last }.address_of(0x10), None);
     }
 
     #[test]

@@ -33,8 +33,7 @@ struct Program {
 impl Program {
     /// The address that the file itself has for an offset in it.
     fn address(&self, offset: u64) -> Option<u64> {
-        let at = |segment: &Segment| offset.checked_sub(segment.offset).filter(|at| *at < segment.bytes);
-        self.segments.iter().find_map(|segment| Some(segment.address + at(segment)?))
+        self.segments.iter().find_map(|segment| segment.address_of(offset))
     }
 }
 
@@ -105,7 +104,7 @@ impl<'f> Programs<'f> {
         };
         if let Some(at) = program.symbols.find(code) {
             found.name = Some(demangled(at.name));
-            found.offset = at.offset + u64::from(frame.returns);
+            found.offset = at.offset.saturating_add(frame.returns.into());
             found.bytes = at.bytes;
         }
         let mut kept = 0;
@@ -137,7 +136,7 @@ impl Names for Programs<'_> {
         let function = frame.place.process().and_then(|process| self.maps.find(process, code));
         function.map_or_else(FrameName::default, |(name, offset, bytes)| FrameName {
             name: Some(name.to_vec()),
-            offset: offset + u64::from(frame.returns),
+            offset: offset.saturating_add(frame.returns.into()),
             bytes,
             ..FrameName::default()
         })

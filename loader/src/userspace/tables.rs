@@ -37,18 +37,20 @@ pub enum KnownTarget<'o> {
     Nothing,
 }
 
-/// Before the session: the tables that it will need at once. Those of files that cannot be read are left out.
-pub fn prepare(device: &Device, ahead: KnownTarget<'_>, made: &mut LoadedTables) {
+/// Before the session: the tables that it will need at once. Those of files that cannot be read are left out. Until
+/// `is_over` is true: the session is to end.
+pub fn prepare(device: &Device, ahead: KnownTarget<'_>, made: &mut LoadedTables, is_over: &dyn Fn() -> bool) {
     if let (Some(image), Some(address)) = (Image::vdso(), image::vdso_address()) {
-        hand_over(device, &image, address);
+        hand_over(device, &image, address, is_over);
     }
     if let KnownTarget::Command(command) = ahead {
         let paths = libraries::programs(command).into_iter().flat_map(|path| libraries::of(&path));
-        paths.for_each(|path| made.hand_over(device, locate::open(&path)));
+        let wanted = paths.take_while(|_| !is_over());
+        wanted.for_each(|path| made.hand_over(device, locate::open(&path), is_over));
     }
     let of_process = if let KnownTarget::Process(process) = ahead { code_of(process) } else { Vec::new() };
-    let foreign = of_process.into_iter().chain(shared_files());
-    foreign.for_each(|path| made.hand_over(device, locate::open_foreign(&path)));
+    let foreign = of_process.into_iter().chain(shared_files()).take_while(|_| !is_over());
+    foreign.for_each(|path| made.hand_over(device, locate::open_foreign(&path), is_over));
 }
 
 /// Files that the process has mapped, below its root.
@@ -91,9 +93,14 @@ pub fn serve(files: &Files<'_>, made: &mut LoadedTables, over: BorrowedFd<'_>) {
         if !is_over.is_empty() {
             return;
         }
-        while let Some(wanted) = files.device().wanted() {
+        // A reading of large files must not delay the session's end.
+        let is_over =
+            || poll(&mut [PollFd::new(over, PollFlags::POLLIN)], PollTimeout::ZERO).is_ok_and(|ready| ready > 0);
+        while !is_over()
+            && let Some(wanted) = files.device().wanted()
+        {
             if let Some(known) = files.get(wanted.id) {
-                made.hand_over(files.device(), known.open());
+                made.hand_over(files.device(), known.open(), &is_over);
             }
         }
         // A stopped session keeps reporting POLLHUP.
@@ -139,7 +146,7 @@ fn state_of(found: &fs::Metadata) -> FileState {
 }
 
 impl LoadedTables {
-    fn hand_over(&mut self, device: &Device, file: Option<fs::File>) {
+    fn hand_over(&mut self, device: &Device, file: Option<fs::File>, is_over: &dyn Fn() -> bool) {
         let Some(file) = file else { return };
         let Ok(found) = file.metadata() else { return };
         let state = state_of(&found);
@@ -147,7 +154,7 @@ impl LoadedTables {
             return;
         }
         let Some(mapped) = Mapped::new(&file) else { return };
-        if !hand_over(device, &Image::of(file), mapped.at.as_ptr() as u64) {
+        if !hand_over(device, &Image::of(file), mapped.at.as_ptr() as u64, is_over) {
             self.files.remove(&state);
         }
     }
@@ -155,9 +162,12 @@ impl LoadedTables {
 
 /// If a file has no table, for lack of information or room, the module uses frame pointers only. False: at the moment it
 /// cannot take one, or one user's files have taken that user's share of the room; it may ask again when another one
-/// has the file in a stack.
-fn hand_over(device: &Device, image: &Image, mapping: u64) -> bool {
-    let read = image.with(|elf| (Table::of(elf), elf.build_id()));
+/// has the file in a stack. Nor is one taken that is not complete because `is_over` has become true.
+fn hand_over(device: &Device, image: &Image, mapping: u64, is_over: &dyn Fn() -> bool) -> bool {
+    let read = image.with(|elf| (Table::of(elf, is_over), elf.build_id()));
+    if is_over() {
+        return false;
+    }
     let (table, build_id) = read.unwrap_or_default();
     let give = |table: &Table| device.unwind(&unwind_of(table, &build_id, mapping), &table.bytes());
     let mut given = give(&table);

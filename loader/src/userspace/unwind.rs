@@ -27,6 +27,15 @@ type Slice<'s> = EndianSlice<'s, LittleEndian>;
 const MOST_OPERATIONS: usize = 9;
 /// The module's maximum.
 const MAX_PLACES: usize = 8 << 20;
+/// Executable segments that count; programs have one to three. Each row looks for its own.
+const MOST_SEGMENTS: usize = 16;
+/// An entry for a function (FDE) begins with the instructions of a common one (CIE), which are carried out for each again.
+/// These common entries may have so many times the section's bytes in all, and some more: a usual one has 24 bytes,
+/// no more than the entry that uses it.
+const COMMON_PER_BYTE: usize = 8;
+const COMMON_BASE: usize = 1 << 20;
+/// Entries between two looks at whether the table is still wanted.
+const LOOK_EVERY: usize = 1024;
 
 /// The table of a file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -40,21 +49,23 @@ pub struct Table {
 }
 
 impl Table {
-    /// Of a file; empty if it has no frame information.
-    pub fn of(elf: &dyn Elf) -> Table {
+    /// Of a file; empty if it has no frame information. Not complete if `is_over` has become true meanwhile.
+    pub fn of(elf: &dyn Elf, is_over: &dyn Fn() -> bool) -> Table {
         let words = if elf.is_narrow() { &NARROW } else { &WIDE };
-        let mut rows = Rows { words, segments: elf.segments(), rules: Rules::default(), rows: Vec::new() };
+        let mut segments = elf.segments();
+        segments.truncate(MOST_SEGMENTS);
+        let mut rows = Rows { words, segments, rules: Rules::default(), rows: Vec::new(), is_over };
         if let Some(section) = elf.section(".eh_frame") {
             let mut frames = EhFrame::new(&section.data, LittleEndian);
             frames.set_address_size(words.bytes);
             let address = |name| elf.section(name).map_or(0, |section| section.address);
-            rows.read(&frames, &bases(&section, address(".text"), address(".got")));
+            rows.read(&frames, &section.data, &bases(&section, address(".text"), address(".got")));
         }
         if let Some(section) = elf.section(".debug_frame") {
             let mut frames = DebugFrame::new(&section.data, LittleEndian);
             frames.set_address_size(words.bytes);
             let known = rows.rows.len();
-            rows.read(&frames, &BaseAddresses::default());
+            rows.read(&frames, &section.data, &BaseAddresses::default());
             rows.drop_known(known);
         }
         rows.finish()
@@ -81,6 +92,14 @@ impl Table {
 
 fn bases(section: &Section, text: u64, got: u64) -> BaseAddresses {
     BaseAddresses::default().set_eh_frame(section.address).set_text(text).set_got(got)
+}
+
+/// Of the entry at this offset: without its first word; all of them if it is damaged.
+fn length_at(bytes: &[u8], at: usize) -> usize {
+    const LONG: u32 = u32::MAX;
+    let rest = bytes.get(at..).unwrap_or_default();
+    let length = rest.first_chunk().map(|word| u32::from_le_bytes(*word)).filter(|length| *length != LONG);
+    length.and_then(|length| usize::try_from(length).ok()).unwrap_or(rest.len()).min(rest.len())
 }
 
 #[derive(Debug, Default)]
@@ -159,23 +178,35 @@ impl Words {
     }
 }
 
-struct Rows {
+struct Rows<'o> {
     words: &'static Words,
     segments: Vec<Segment>,
     rules: Rules,
     rows: Vec<Row>,
+    is_over: &'o dyn Fn() -> bool,
 }
 
-impl Rows {
-    fn read<'s, S: UnwindSection<Slice<'s>>>(&mut self, section: &S, bases: &BaseAddresses)
+impl Rows<'_> {
+    /// `bytes`: of the section.
+    fn read<'s, S: UnwindSection<Slice<'s>>>(&mut self, section: &S, bytes: &[u8], bases: &BaseAddresses)
     where
         S::Offset: gimli::UnwindOffset<usize>,
     {
         let mut entries = section.entries(bases);
         let mut context = UnwindContext::new();
+        let mut left = bytes.len().saturating_mul(COMMON_PER_BYTE).saturating_add(COMMON_BASE);
+        let mut count = 0_usize;
         // Damaged parts are skipped: the rest of a section, or a single entry.
         while let Ok(Some(entry)) = entries.next() {
+            count += 1;
+            if count.is_multiple_of(LOOK_EVERY) && (self.is_over)() {
+                return;
+            }
             let CieOrFde::Fde(partial) = entry else { continue };
+            let Some(rest) = left.checked_sub(length_at(bytes, gimli::UnwindOffset::into(partial.cie_offset()))) else {
+                return;
+            };
+            left = rest;
             let Ok(entry) = partial.parse(S::cie_from_offset) else { continue };
             let returns = entry.cie().return_address_register();
             let is_signal = entry.is_signal_trampoline();
@@ -194,9 +225,7 @@ impl Rows {
     }
 
     fn add(&mut self, start: u64, end: u64, rule: Option<UnwindRule>) {
-        let inside = |segment: &&Segment| start.checked_sub(segment.address).is_some_and(|at| at < segment.bytes);
-        let Some(segment) = self.segments.iter().find(inside) else { return };
-        let at = start - segment.address + segment.offset;
+        let Some(at) = self.segments.iter().find_map(|segment| segment.offset_of(start)) else { return };
         if end > start {
             let index = self.rules.index(rule);
             self.rows.push(Row { start: at, end: at.saturating_add(end - start), index });
@@ -363,7 +392,7 @@ mod tests {
     use std::fs::File;
 
     fn table(path: &str) -> Option<Table> {
-        Image::of(File::open(path).ok()?).with(Table::of)
+        Image::of(File::open(path).ok()?).with(|elf| Table::of(elf, &|| false))
     }
 
     /// The share of a table's code for which there are rules, in percent.
@@ -418,6 +447,57 @@ mod tests {
     #[test]
     fn the_vdso_has_one() {
         let Some(image) = Image::vdso() else { return };
-        assert!(!image.with(Table::of).unwrap().rules.is_empty());
+        assert!(!image.with(|elf| Table::of(elf, &|| false)).unwrap().rules.is_empty());
+    }
+
+    const CODE: Segment = Segment { address: 0x1000, offset: 0x1000, bytes: 1 << 30 };
+
+    /// `.debug_frame`: a common entry with so many instructions that do nothing, and for each range of 16 bytes an entry with one.
+    fn frames(nothing: usize, entries: u64) -> Vec<u8> {
+        let entry = |id: u32, rest: &[u8]| {
+            let length = 4 + rest.len() as u32;
+            [&length.to_le_bytes()[..], &id.to_le_bytes(), rest].concat()
+        };
+        // Version 1, no augmentation, factors 1 and -8, return address in 16; CFA = rsp + 8, return address at CFA - 8.
+        let common = [&[1, 0, 1, 0x78, 16, 0x0c, 7, 8, 0x90, 1][..], &vec![0; nothing]].concat();
+        let mut bytes = entry(u32::MAX, &common);
+        for at in 0..entries {
+            let range = [(0x1000 + 16 * at).to_le_bytes(), 16_u64.to_le_bytes()].concat();
+            bytes.extend(entry(0, &range));
+        }
+        bytes
+    }
+
+    fn rows_of(segment: Segment, bytes: &[u8], is_over: &dyn Fn() -> bool) -> Vec<Row> {
+        let mut rows =
+            Rows { words: &WIDE, segments: vec![segment], rules: Rules::default(), rows: Vec::new(), is_over };
+        let mut frames = DebugFrame::new(bytes, LittleEndian);
+        frames.set_address_size(8);
+        rows.read(&frames, bytes, &BaseAddresses::default());
+        rows.rows
+    }
+
+    #[test]
+    fn a_long_common_entry_is_not_repeated_for_ever() {
+        assert_eq!(rows_of(CODE, &frames(6, 50_000), &|| false).len(), 50_000);
+        let bytes = frames(60_000, 4000);
+        let read = rows_of(CODE, &bytes, &|| false).len();
+        assert!(read > 10 && read * 60_000 <= bytes.len() * COMMON_PER_BYTE + COMMON_BASE, "{read}");
+        assert_eq!(length_at(&[0xff; 40], 8), 32, "a length of 64 bits");
+        assert_eq!((length_at(&[8, 0, 0, 0, 1], 0), length_at(&[1], 7)), (5, 0), "cut off");
+    }
+
+    #[test]
+    fn a_table_that_is_no_longer_wanted_is_not_completed() {
+        let asked = std::cell::Cell::new(0);
+        let is_over = || asked.replace(asked.get() + 1) == 3;
+        let read = rows_of(CODE, &frames(6, 50_000), &is_over).len();
+        assert!(asked.get() == 4 && read < 5 * LOOK_EVERY, "{read}");
+    }
+
+    #[test]
+    fn segments_beyond_the_end_of_addresses_have_no_rows() {
+        let beyond = Segment { offset: u64::MAX - 3, ..CODE };
+        assert_eq!(rows_of(beyond, &frames(0, 3), &|| false).len(), 1);
     }
 }
