@@ -112,12 +112,16 @@ impl<'f> Programs<'f> {
             if program.lines.is_none() {
                 let image = files.get(id).and_then(|known| Some((known.image()?, known)));
                 let lines = image.map(|(image, known)| Lines::of(&image, &known.shown)).unwrap_or_default();
-                kept = lines.bytes() / SYMBOL_BYTES;
+                kept = lines.bytes();
                 program.lines = Some(lines);
             }
-            found.line = program.lines.as_ref().and_then(|lines| lines.find(code));
+            if let Some(lines) = &mut program.lines {
+                let before = lines.bytes();
+                found.line = lines.find(code);
+                kept += lines.bytes().saturating_sub(before);
+            }
         }
-        self.symbols += kept;
+        self.symbols += kept / SYMBOL_BYTES;
         found
     }
 }
