@@ -2,11 +2,20 @@
 
 //! Finds mounted file systems that a user serves (FUSE): a process of that user answers each call on them, or never
 //! does. Files that others have mapped are not opened there, because open(2) may block forever.
+//!
+//! In a mount namespace of their own (a container without root) users also mount overlays of such file systems, which
+//! look like any other overlay. There only what cannot have such a layer counts: the kernel's own file systems,
+//! those of a disk, and what this process has mounted as well, as it has the overlays of containers that root has
+//! started.
 
 use std::ffi::OsStr;
-use std::fs;
+use std::fs::{self, File};
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+
+use nix::libc;
 
 /// File systems whose files the kernel makes up: no program is there, and reading one may take something away from
 /// others (`/proc/kmsg`, `trace_pipe`), or have another effect.
@@ -45,6 +54,8 @@ struct Mount {
     user: Option<u32>,
     /// One of [`MADE_UP`].
     is_made_up: bool,
+    /// Of a disk, or in memory: it has no layers.
+    is_plain: bool,
 }
 
 impl Mount {
@@ -57,10 +68,12 @@ impl Mount {
         let name = kind.next()?;
         let is_made_up = MADE_UP.contains(&name);
         let is_served = name.starts_with("fuse") && !is_made_up;
+        let device = (major.parse().ok()?, minor.parse().ok()?);
+        let is_plain = !is_served && (device.0 != 0 || ["tmpfs", "ramfs"].contains(&name));
         let user = |options: &str| options.split(',').find_map(|option| option.strip_prefix("user_id=")?.parse().ok());
         // A mount without a user may be served by anybody.
         let user = is_served.then(|| kind.next_back().and_then(user).unwrap_or(u32::MAX));
-        Some(Mount { device: (major.parse().ok()?, minor.parse().ok()?), place, user, is_made_up })
+        Some(Mount { device, place, user, is_made_up, is_plain })
     }
 
     /// Whether root or this user serves it, or the kernel.
@@ -92,7 +105,39 @@ pub fn unescaped(text: &str) -> PathBuf {
 
 /// The mounts of a mount namespace.
 #[derive(Debug, Default)]
-pub struct Mounts(Vec<Mount>);
+pub struct Mounts {
+    mounts: Vec<Mount>,
+    /// Those of this process, if others may mount what they want in this namespace.
+    known: Option<Vec<Mount>>,
+}
+
+/// Whether only root and this user can mount in the namespace of the process: it belongs to the user namespace of
+/// this process, or to one that this user has made (ioctl_ns(2)).
+pub fn are_trusted(process: u32) -> bool {
+    const NS_GET_USERNS: libc::Ioctl = 0xb701;
+    const NS_GET_OWNER_UID: libc::Ioctl = 0xb704;
+    let number = |found: fs::Metadata| (found.dev(), found.ino());
+    let same = |own: &str, file: &File| {
+        let own = fs::metadata(format!("/proc/self/ns/{own}")).ok().map(number);
+        own.is_some() && own == file.metadata().ok().map(number)
+    };
+    let Ok(mounts) = File::open(format!("/proc/{process}/ns/mnt")) else { return false };
+    if same("mnt", &mounts) {
+        return true;
+    }
+    // SAFETY: takes no argument.
+    let owner = unsafe { libc::ioctl(mounts.as_raw_fd(), NS_GET_USERNS) };
+    if owner < 0 {
+        return false;
+    }
+    // SAFETY: it is new, and nobody else has its number.
+    let owner = File::from(unsafe { OwnedFd::from_raw_fd(owner) });
+    let own = nix::unistd::geteuid();
+    let mut user: libc::uid_t = 0;
+    // SAFETY: there is room for what it writes.
+    let is_told = unsafe { libc::ioctl(owner.as_raw_fd(), NS_GET_OWNER_UID, &raw mut user) } == 0;
+    same("user", &owner) || is_told && !own.is_root() && user == own.as_raw()
+}
 
 impl Mounts {
     /// Those of this process.
@@ -102,29 +147,36 @@ impl Mounts {
 
     /// Those of a process, with paths as it knows them; none if it is gone.
     pub fn of(process: u32) -> Mounts {
-        Mounts::parse(&fs::read_to_string(format!("/proc/{process}/mountinfo")).unwrap_or_default())
+        let known = (!are_trusted(process)).then(|| Mounts::own().mounts);
+        let text = fs::read_to_string(format!("/proc/{process}/mountinfo")).unwrap_or_default();
+        Mounts { known, ..Mounts::parse(&text) }
     }
 
     fn parse(text: &str) -> Mounts {
-        Mounts(text.lines().filter_map(Mount::parse).collect())
+        Mounts { mounts: text.lines().filter_map(Mount::parse).collect(), known: None }
+    }
+
+    fn is_answered(&self, mount: &Mount) -> bool {
+        let Some(known) = &self.known else { return mount.answers() };
+        known.iter().find(|known| known.device == mount.device).map_or(mount.is_plain, Mount::answers)
     }
 
     /// Whether the file system of an absolute path without links has files, and no other user serves it.
     pub fn has_files_at(&self, path: &Path) -> bool {
-        let above = self.0.iter().filter(|mount| path.starts_with(&mount.place));
+        let above = self.mounts.iter().filter(|mount| path.starts_with(&mount.place));
         // Of several mounts at one place the last one is visible.
         let seen = above.max_by_key(|mount| mount.place.components().count());
-        seen.is_none_or(|mount| mount.answers() && !mount.is_made_up)
+        seen.map_or(self.known.is_none(), |mount| self.is_answered(mount) && !mount.is_made_up)
     }
 
     /// Whether no other user serves any of them.
     pub fn all_answer(&self) -> bool {
-        self.0.iter().all(Mount::answers)
+        self.mounts.iter().all(|mount| self.is_answered(mount))
     }
 
     /// Whether no other user serves the file system with this device number; `None`: it is not among these.
     pub fn covers(&self, device: (u32, u32)) -> Option<bool> {
-        self.0.iter().find(|mount| mount.device == device).map(Mount::answers)
+        self.mounts.iter().find(|mount| mount.device == device).map(|mount| self.is_answered(mount))
     }
 }
 
@@ -163,5 +215,46 @@ mod tests {
         let own = Mount::parse(&format!("2 1 0:40 / /a rw - fuse x rw,user_id={}", nix::unistd::geteuid())).unwrap();
         assert!(own.answers() && Mounts::own().has_files_at(Path::new("/")));
         assert!(answers(std::process::id(), (254, 9999)) && !answers(std::process::id(), (0, 999_999)));
+    }
+
+    #[test]
+    fn overlays_that_a_user_has_mounted_may_have_layers_that_never_answer() {
+        let text = "1 0 254:1 / / rw - ext4 /dev/vda1 rw\n\
+             2 1 0:50 / /tmp rw - overlay ovl rw,lowerdir=/f:/l\n\
+             3 1 0:51 / /run rw - overlay overlay rw,lowerdir=/a\n\
+             4 1 0:52 / /mem rw - tmpfs none rw\n\
+             5 1 0:53 / /fuse rw - fuse x rw,user_id=0,group_id=0\n\
+             6 1 7:1 / /blk rw - fuseblk /dev/loop1 rw,user_id=0,group_id=0\n";
+        let answered = |mounts: &Mounts| {
+            ["/tmp/a", "/run/a", "/mem/a", "/fuse/a", "/blk/a", "/a"].map(|path| mounts.has_files_at(Path::new(path)))
+        };
+        // Root's namespace, as of most containers.
+        assert_eq!(answered(&Mounts::parse(text)), [true; 6]);
+        let own = "1 0 254:1 / / rw - ext4 /dev/vda1 rw\n9 1 0:51 / /var/lib/c/merged rw - overlay overlay rw\n";
+        let foreign = Mounts { known: Some(Mounts::parse(own).mounts), ..Mounts::parse(text) };
+        assert_eq!(answered(&foreign), [false, true, true, false, false, true]);
+        assert_eq!([(0, 50), (0, 51), (0, 99)].map(|device| foreign.covers(device)), [Some(false), Some(true), None]);
+        let none = Mounts { known: Some(Vec::new()), ..Mounts::default() };
+        assert!(!none.has_files_at(Path::new("/x")), "its mounts cannot be read");
+    }
+
+    #[test]
+    fn namespaces_of_users_are_recognised() {
+        use std::io::Read;
+        use std::process::{Command, Stdio};
+        assert!(are_trusted(std::process::id()) && !are_trusted(0));
+        let start = |options: &str| {
+            let mut unshare = Command::new("unshare");
+            let unshare = unshare.args([options, "sh", "-c", "echo; exec cat"]);
+            unshare.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn()
+        };
+        for (options, trusted) in [("-m", true), ("-rm", !nix::unistd::geteuid().is_root())] {
+            let Ok(mut child) = start(options) else { return };
+            let begun = child.stdout.as_mut().is_some_and(|out| out.read_exact(&mut [0]).is_ok());
+            let found = are_trusted(child.id());
+            drop(child.stdin.take());
+            child.wait().unwrap();
+            assert!(!begun || found == trusted, "unshare {options}");
+        }
     }
 }

@@ -10,7 +10,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 
 use crate::host::clock;
-use crate::userspace::locate;
+use crate::userspace::{locate, mounts};
 
 /// Larger files are read up to here, in bytes, and lines.
 const MAX_BYTES: u64 = 64 << 20;
@@ -127,7 +127,7 @@ impl Map {
 }
 
 /// Opens the file in the namespaces of the process or, if that has ended, in ours. It must belong to that user or root,
-/// because any user may write to /tmp. Links are not followed: they could lead to a file of root's, or to a file system
+/// because any user may write to /tmp; where users may mount, a file of root's can be any one. Links are not followed: they could lead to a file of root's, or to a file system
 /// that does not answer.
 fn open(process: u32) -> Option<File> {
     let own = fs::metadata(format!("/proc/{process}")).ok().map(|found| found.uid());
@@ -136,11 +136,14 @@ fn open(process: u32) -> Option<File> {
     let inside = inside.map(|number| PathBuf::from(format!("/proc/{process}/root/tmp/perf-{number}.map")));
     // Here /tmp itself is root's, and may be a link.
     let tmp = fs::canonicalize("/tmp").unwrap_or_default();
-    let paths = inside.into_iter().chain([tmp.join(format!("perf-{process}.map"))]);
-    paths.filter_map(|path| locate::open_foreign(&path)).find(|file| {
+    let inside = inside.map(|path| (path, mounts::are_trusted(process)));
+    let paths = inside.into_iter().chain([(tmp.join(format!("perf-{process}.map")), true)]);
+    let opened = paths.filter_map(|(path, is_trusted)| Some((locate::open_foreign(&path)?, is_trusted)));
+    let mut wanted = opened.filter(|(file, is_trusted)| {
         let owner = file.metadata().map(|found| found.uid());
-        owner.is_ok_and(|owner| owner == 0 || own.is_none_or(|own| own == owner))
-    })
+        owner.is_ok_and(|owner| owner == 0 && *is_trusted || own.map_or(*is_trusted, |own| own == owner))
+    });
+    wanted.next().map(|(file, _)| file)
 }
 
 fn read(file: File) -> Map {
