@@ -13,10 +13,15 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc;
+use std::thread;
+use std::time::Duration;
 
 use nix::errno::Errno;
 use nix::fcntl::{self, OFlag, OpenHow, ResolveFlag, openat2};
 use nix::libc;
+use nix::sys::signal::SigSet;
 use nix::sys::stat::Mode;
 use spile_abi::device;
 
@@ -74,7 +79,7 @@ impl Mapping {
     }
 }
 
-/// Of a process; empty if it is gone, or another user's.
+/// Of a process; empty if it is gone, or another user's. Waits for it: see [`in_time`].
 pub fn mappings(process: u32) -> Vec<Mapping> {
     let text = fs::read(format!("/proc/{process}/maps")).unwrap_or_default();
     String::from_utf8_lossy(&text).lines().filter_map(Mapping::parse).collect()
@@ -100,9 +105,51 @@ fn readable(found: OwnedFd) -> Option<File> {
     OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY).open(again).ok()
 }
 
+/// Processes that are looked at at the same time, or in vain, and how long one is waited for.
+static LOOKING: AtomicUsize = AtomicUsize::new(0);
+const MOST_LOOKING: usize = 4;
+const PATIENCE: Duration = Duration::from_millis(500);
+
+/// What a thread finds out within [`PATIENCE`]. For calls that wait for a process of any user: its `maps` and `map_files`
+/// are read under the lock of its mappings, which it may hold for as long as it likes, and what is mounted for it
+/// may change at any time. A thread that waits in vain is left alone until it returns, or this process ends.
+pub fn in_time<T: Send + 'static>(look: impl FnOnce() -> Option<T> + Send + 'static) -> Option<T> {
+    within(&LOOKING, look)
+}
+
+fn within<T: Send + 'static>(
+    looking: &'static AtomicUsize,
+    look: impl FnOnce() -> Option<T> + Send + 'static,
+) -> Option<T> {
+    let more = |count| (count < MOST_LOOKING).then_some(count + 1);
+    looking.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more).ok()?;
+    let (answer, answered) = mpsc::sync_channel(1);
+    let run = move || {
+        // They would be handled when it returns.
+        let _ = SigSet::all().thread_block();
+        let found = look();
+        looking.fetch_sub(1, Ordering::Relaxed);
+        let _ = answer.send(found);
+    };
+    if thread::Builder::new().stack_size(256 << 10).spawn(run).is_err() {
+        looking.fetch_sub(1, Ordering::Relaxed);
+        return None;
+    }
+    answered.recv_timeout(PATIENCE).ok().flatten()
+}
+
 /// Opens a regular file whose path another user has chosen: without following links, and not on a file system that
-/// another user serves, or that the kernel makes up ([`mounts`]). A user who mounts one there at this moment may still make it block.
+/// another user serves, or that the kernel makes up ([`mounts`]). A user who mounts one there at this moment keeps a thread
+/// waiting ([`in_time`]).
 pub fn open_foreign(path: &Path) -> Option<File> {
+    if below_root(path).is_none() {
+        return open_answering(path);
+    }
+    let path = path.to_path_buf();
+    in_time(move || open_answering(&path))
+}
+
+fn open_answering(path: &Path) -> Option<File> {
     let (top, inner) = match below_root(path) {
         Some((process, inner)) => {
             Mounts::of(process).has_files_at(&Path::new("/").join(inner)).then_some(())?;
@@ -133,7 +180,7 @@ fn below_root(path: &Path) -> Option<(u32, &Path)> {
 }
 
 fn open_inode(path: &Path, inode: u64) -> Option<File> {
-    open_foreign(path).filter(|file| file.metadata().is_ok_and(|found| found.ino() == inode))
+    open_answering(path).filter(|file| file.metadata().is_ok_and(|found| found.ino() == inode))
 }
 
 /// Finds the file; `None` if it is gone, or not accessible.
@@ -148,7 +195,8 @@ pub fn find(wanted: &device::File) -> Option<FoundFile> {
     {
         return Some(FoundFile { file, shown: path, stays: true });
     }
-    of_process(wanted)
+    let wanted = *wanted;
+    in_time(move || of_process(&wanted))
 }
 
 /// Its path for this process.
@@ -188,7 +236,7 @@ fn of_process(wanted: &device::File) -> Option<FoundFile> {
 pub fn opened_of_four(directory: &Path) -> [bool; 4] {
     let (file, linked) = (directory.join("file"), directory.join("link/file"));
     let below = |path: &Path| PathBuf::from(format!("/proc/{}/root{}", std::process::id(), path.display()));
-    [&file, &linked, &below(&file), &below(&linked)].map(|path| open_foreign(path).is_some())
+    [&file, &linked, &below(&file), &below(&linked)].map(|path| open_answering(path).is_some())
 }
 
 #[cfg(test)]
@@ -239,6 +287,23 @@ mod tests {
         let by_process = device::File { address: own.start, ..wanted("not/whole", 0, own.inode) };
         assert_eq!(find(&by_process).map(|found| (found.shown, found.stays)), Some((own.path.clone(), false)));
         assert!(find(&wanted(path, 0, own.inode + 1)).is_none(), "another inode");
+    }
+
+    #[test]
+    fn processes_that_do_not_answer_are_given_up() {
+        static COUNT: AtomicUsize = AtomicUsize::new(0);
+        assert_eq!(within(&COUNT, || Some(1)), Some(1));
+        let (free, held) = mpsc::channel::<()>();
+        let held = std::sync::Arc::new(std::sync::Mutex::new(held));
+        for _ in 0..MOST_LOOKING {
+            let held = held.clone();
+            assert_eq!(within(&COUNT, move || held.lock().ok()?.recv().ok()), None);
+        }
+        assert_eq!(within(&COUNT, || Some(2)), None, "no more threads");
+        (0..MOST_LOOKING).for_each(|_| free.send(()).unwrap());
+        while within(&COUNT, || Some(3)) != Some(3) {
+            thread::yield_now();
+        }
     }
 
     #[test]

@@ -56,7 +56,8 @@ pub fn prepare(device: &Device, ahead: KnownTarget<'_>, made: &mut LoadedTables,
 /// Files that the process has mapped, below its root.
 fn code_of(process: u32) -> Vec<PathBuf> {
     let root = PathBuf::from(format!("/proc/{process}/root"));
-    let mapped = locate::mappings(process).into_iter().filter(|mapping| mapping.is_code && mapping.inode != 0);
+    let mappings = locate::in_time(move || Some(locate::mappings(process))).unwrap_or_default();
+    let mapped = mappings.into_iter().filter(|mapping| mapping.is_code && mapping.inode != 0);
     let paths = mapped.map(|mapping| root.join(mapping.path.strip_prefix("/").unwrap_or(&mapping.path)));
     let mut paths: Vec<PathBuf> = paths.collect();
     paths.dedup();
