@@ -237,12 +237,8 @@ impl<'d, F: FileHeader<Endian = LittleEndian>, R: ReadRef<'d>> Elf for ElfFile<'
         let word = if self.is_narrow() { 4 } else { 8 };
         let entries = table.data.chunks_exact(2 * word).filter_map(|entry| {
             let (found, value) = entry.split_at_checked(word)?;
-            (signed(found) == tag).then(|| {
-                let at = signed(value);
-                let text = usize::try_from(at).ok().and_then(|at| strings.data.get(at..));
-                let text = text.and_then(|text| text.split(|byte| *byte == 0).next()).unwrap_or_default();
-                text.iter().take(MAX_TEXT).copied().collect()
-            })
+            (signed(found) == tag)
+                .then(|| usize::try_from(signed(value)).map(|at| text_at(&strings.data, at)).unwrap_or_default())
         });
         entries.take(MAX_DYNAMIC).collect()
     }
@@ -251,13 +247,19 @@ impl<'d, F: FileHeader<Endian = LittleEndian>, R: ReadRef<'d>> Elf for ElfFile<'
         use std::ffi::OsStr;
         use std::os::unix::ffi::OsStrExt;
         let section = Elf::section(self, ".interp")?;
-        let name = section.data.split(|byte| *byte == 0).next().filter(|name| !name.is_empty())?;
+        let name = section.data.split(|byte| *byte == 0).next()?;
+        (!name.is_empty() && name.len() < MAX_TEXT).then_some(())?;
         Some(PathBuf::from(OsStr::from_bytes(name)))
     }
 
     fn is_narrow(&self) -> bool {
         !self.is_64()
     }
+}
+
+/// The text at this place, up to a zero; no more of it is looked at than is kept.
+fn text_at(strings: &[u8], at: usize) -> Vec<u8> {
+    strings.get(at..).unwrap_or_default().iter().take(MAX_TEXT).copied().take_while(|byte| *byte != 0).collect()
 }
 
 /// A word of 4 or 8 bytes.
@@ -341,6 +343,14 @@ mod tests {
         }
         let small = file_of(8192, &[(elf::SHT_SYMTAB.0, 4096, 24, 2)], &[]);
         assert_eq!(Image::of(small).with(|elf| elf.symbols(false).len()), Some(0));
+    }
+
+    #[test]
+    fn names_without_an_end_are_not_read_to_the_end() {
+        // To look at all of it each time would take minutes.
+        let strings = vec![b'a'; 64 << 20];
+        assert!((0..2 * MAX_DYNAMIC).all(|at| text_at(&strings, at).len() == MAX_TEXT));
+        assert_eq!((text_at(b"a\0bc\0", 2), text_at(b"a", 2)), (b"bc".to_vec(), Vec::new()));
     }
 
     #[test]

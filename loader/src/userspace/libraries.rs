@@ -17,6 +17,10 @@ use crate::userspace::locate;
 const MOST: usize = 64;
 /// Programs of one command, at most.
 const MOST_PROGRAMS: usize = 8;
+/// Directories that a program adds to those of the system, and files that are looked for in all of them for one command:
+/// a usual program adds two, and has 20 libraries, each in one of the first ten.
+const MOST_PLACES: usize = 64;
+const MOST_TRIES: usize = 16 << 10;
 const NEEDED: i64 = 1;
 const RPATH: i64 = 15;
 const RUNPATH: i64 = 29;
@@ -44,14 +48,15 @@ fn program(word: &str) -> Option<PathBuf> {
     search::in_path(word)
 }
 
-/// The program and what it maps, in the order in which it is found.
-pub fn of(program: &Path) -> Vec<PathBuf> {
+/// The program and what it maps, in the order in which it is found. What has been found when `is_over` becomes true is all.
+pub fn of(program: &Path, is_over: &dyn Fn() -> bool) -> Vec<PathBuf> {
     let mut found = vec![program.to_path_buf()];
     let system = directories();
+    let mut tries = MOST_TRIES;
     let mut at = 0;
-    while let Some(path) = found.get(at).cloned() {
+    while let Some(path) = found.get(at).cloned().filter(|_| !is_over()) {
         at += 1;
-        for next in mapped_by(&path, &system) {
+        for next in mapped_by(&path, &system, &mut tries) {
             if found.len() < MOST && !found.contains(&next) {
                 found.push(next);
             }
@@ -60,19 +65,25 @@ pub fn of(program: &Path) -> Vec<PathBuf> {
     found
 }
 
-fn mapped_by(path: &Path, system: &[PathBuf]) -> Vec<PathBuf> {
+/// `tries`: files that may still be looked for.
+fn mapped_by(path: &Path, system: &[PathBuf], tries: &mut usize) -> Vec<PathBuf> {
     let Some(file) = locate::open(path) else { return Vec::new() };
     let own = path.parent().unwrap_or(Path::new("/"));
     let read = |elf: &dyn Elf| {
         let mut places: Vec<PathBuf> = Vec::new();
         for list in elf.dynamic(RPATH).into_iter().chain(elf.dynamic(RUNPATH)) {
+            let left = MOST_PLACES.saturating_sub(places.len());
             let list = String::from_utf8_lossy(&list).replace("${ORIGIN}", "$ORIGIN");
-            places.extend(list.split(':').map(|place| PathBuf::from(place.replace("$ORIGIN", &own.to_string_lossy()))));
+            // It is written once, at the begin.
+            let place = |place: &str| PathBuf::from(place.replacen("$ORIGIN", &own.to_string_lossy(), 1));
+            places.extend(list.split(':').take(left).map(place));
         }
         places.extend(system.iter().cloned());
+        let mut is_left = || tries.checked_sub(1).map(|rest| *tries = rest).is_some();
         let library = |name: Vec<u8>| {
             let name = OsStr::from_bytes(&name);
-            places.iter().map(|place| place.join(name)).find(|path| is_for(path, elf.is_narrow()))
+            let tried = places.iter().map(|place| place.join(name)).take_while(|_| is_left());
+            tried.into_iter().find(|path| is_for(path, elf.is_narrow()))
         };
         let libraries = elf.dynamic(NEEDED).into_iter().filter_map(library);
         elf.interpreter().into_iter().chain(libraries).collect()
@@ -122,12 +133,16 @@ mod tests {
     fn libraries_of_a_shell() {
         let named = programs("sh -c 'cat /no/such/file; sh'");
         assert!(named.first().is_some_and(|path| path.ends_with("sh")) && named.len() == 2, "{named:?}");
-        assert!(named.iter().all(|path| of(path).starts_with(std::slice::from_ref(path))));
+        assert!(named.iter().all(|path| of(path, &|| false).starts_with(std::slice::from_ref(path))));
         assert_eq!(programs("/no/such/program"), Vec::<PathBuf>::new());
         if !Path::new("/bin/bash").exists() {
             return;
         }
-        let names = of(Path::new("/bin/bash"));
+        let names = of(Path::new("/bin/bash"), &|| false);
         assert!(names.iter().any(|path| path.to_string_lossy().contains("libc.so")), "{names:?}");
+        let mut tries = 0;
+        let none = mapped_by(Path::new("/bin/bash"), &directories(), &mut tries);
+        assert!(none.iter().all(|path| !path.to_string_lossy().contains("libc.so")), "without tries: {none:?}");
+        assert_eq!(of(Path::new("/bin/bash"), &|| true).len(), 1);
     }
 }

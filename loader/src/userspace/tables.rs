@@ -44,7 +44,7 @@ pub fn prepare(device: &Device, ahead: KnownTarget<'_>, made: &mut LoadedTables,
         hand_over(device, &image, address, is_over);
     }
     if let KnownTarget::Command(command) = ahead {
-        let paths = libraries::programs(command).into_iter().flat_map(|path| libraries::of(&path));
+        let paths = libraries::programs(command).into_iter().flat_map(|path| libraries::of(&path, is_over));
         let wanted = paths.take_while(|_| !is_over());
         wanted.for_each(|path| made.hand_over(device, locate::open(&path), is_over));
     }
