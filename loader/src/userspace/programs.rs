@@ -14,9 +14,9 @@ use crate::userspace::lines::Lines;
 use crate::userspace::perf_map::PerfMaps;
 use crate::userspace::symbols::Table;
 
-/// Maximum number of cached symbols; beyond it the cache is emptied. Bytes of debug information count as so many.
-const MOST_SYMBOLS: usize = 4 << 20;
-const SYMBOL_BYTES: usize = 256;
+/// Maximum number of bytes of cached symbols and lines; beyond it the cache is emptied. A program as large as a browser takes
+/// some hundred MB.
+const MOST_KEPT: usize = 1 << 30;
 /// Maximum length of a name that is demangled, before and after.
 const MOST_NAME: usize = 4096;
 
@@ -43,24 +43,25 @@ pub struct Programs<'f> {
     files: &'f Files<'f>,
     /// `None`: the file cannot be parsed.
     programs: HashMap<u32, Option<Program>>,
-    symbols: usize,
+    /// Bytes of them.
+    kept: usize,
     maps: PerfMaps,
 }
 
 impl<'f> Programs<'f> {
     /// `files`: of the session.
     pub fn new(files: &'f Files<'f>) -> Programs<'f> {
-        Programs { files, programs: HashMap::new(), symbols: 0, maps: PerfMaps::default() }
+        Programs { files, programs: HashMap::new(), kept: 0, maps: PerfMaps::default() }
     }
 
     fn program(&mut self, id: u32) -> Option<&mut Program> {
-        if self.symbols > MOST_SYMBOLS {
+        if self.kept > MOST_KEPT {
             self.programs.clear();
-            self.symbols = 0;
+            self.kept = 0;
         }
         if !self.programs.contains_key(&id) {
             let program = self.read(id)?;
-            self.symbols += program.as_ref().map_or(0, |program| program.symbols.len());
+            self.kept += program.as_ref().map_or(0, |program| program.symbols.bytes());
             self.programs.insert(id, program);
         }
         self.programs.get_mut(&id)?.as_mut()
@@ -121,7 +122,7 @@ impl<'f> Programs<'f> {
                 kept += lines.bytes().saturating_sub(before);
             }
         }
-        self.symbols += kept / SYMBOL_BYTES;
+        self.kept += kept;
         found
     }
 }

@@ -76,17 +76,16 @@ impl Table {
                 .then_with(|| one.name.cmp(&other.name))
         });
         symbols.dedup_by_key(|symbol| symbol.address);
+        symbols.shrink_to_fit();
         Table { symbols }
     }
 
-    /// Number of symbols.
-    pub fn len(&self) -> usize {
-        self.symbols.len()
-    }
-
-    /// Whether there are none.
-    pub fn is_empty(&self) -> bool {
-        self.symbols.is_empty()
+    /// What it takes of the memory.
+    pub fn bytes(&self) -> usize {
+        /// Of each allocation.
+        const OVERHEAD: usize = 16;
+        let names: usize = self.symbols.iter().map(|symbol| symbol.name.capacity() + OVERHEAD).sum();
+        self.symbols.capacity() * size_of::<Symbol>() + names
     }
 
     /// The symbol that contains the address, which is as in the file.
@@ -278,6 +277,14 @@ mod tests {
 
     fn symbol(address: u64, bytes: u64, name: &str, is_global: bool) -> Symbol {
         Symbol { address, bytes, is_global, name: name.into() }
+    }
+
+    #[test]
+    fn names_count_with_their_length() {
+        let of = |length: usize| Table::sorted((0..100).map(|at| symbol(at, 1, &"a".repeat(length), true)).collect());
+        let (short, long) = (of(8).bytes(), of(4000).bytes());
+        assert!((100 * 64..100 * 128).contains(&short), "{short}");
+        assert!(long >= 100 * 4000, "{long}");
     }
 
     #[test]
