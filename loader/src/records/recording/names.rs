@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use std::fmt;
 use std::sync::Mutex;
 
-use spile_abi::device::Symbol;
+use spile_abi::device::{SYMBOL_LINE_TEXT, SYMBOL_TEXT, Symbol};
 use spile_abi::record::Place;
 
 use super::{Cursor, put_bytes, put_u32, put_u64};
@@ -146,9 +146,37 @@ struct KernelName {
 /// The answers read so far from a recording.
 #[derive(Debug, Default)]
 pub struct Answers {
+    known: Mutex<Known>,
+}
+
+#[derive(Debug, Default)]
+struct Known {
     /// By address and flags: the answers, the newest last.
-    kernel: Mutex<HashMap<(u64, u32), Vec<KernelName>>>,
-    user: Mutex<HashMap<Frame, FrameName>>,
+    kernel: HashMap<(u64, u32), Vec<KernelName>>,
+    user: HashMap<Frame, FrameName>,
+    /// Of all, about.
+    bytes: usize,
+}
+
+impl Known {
+    /// Counts a new answer. If there are too many all others are forgotten.
+    fn charge(&mut self, bytes: usize) {
+        self.bytes += bytes;
+        if self.bytes > MOST_BYTES || self.kernel.len() >= MOST_KNOWN || self.user.len() >= MOST_KNOWN {
+            *self = Known { bytes, ..Known::default() };
+        }
+    }
+}
+
+/// Bytes of answers that are kept: [`MOST_KNOWN`] usual ones have half as many.
+const MOST_BYTES: usize = 128 << 20;
+/// Longest name, path and build-id of user space that is kept; the kernel's are as long as the module's fields.
+const MAX_TEXT: usize = 4096;
+const MAX_BUILD_ID: usize = 64;
+
+/// A copy of the part's first bytes.
+fn cut(part: &[u8], most: usize) -> Vec<u8> {
+    part.get(..most).unwrap_or(part).to_vec()
 }
 
 /// Answers for one address that are kept: of modules that were loaded one after the other.
@@ -174,12 +202,11 @@ impl Answers {
     fn add_kernel(&self, cursor: &mut Cursor<'_>) -> Option<()> {
         let address = cursor.u64()?;
         let (time, until, flags, stays) = (cursor.u64()?, cursor.u64()?, cursor.u32()?, cursor.u32()?);
-        let name = KernelName { time, until, stays, text: cursor.bytes()?.to_vec(), line: cursor.bytes()?.to_vec() };
-        let mut kernel = self.kernel.lock().ok()?;
-        if kernel.len() >= MOST_KNOWN {
-            kernel.clear();
-        }
-        let names = kernel.entry((address, flags)).or_default();
+        let (text, line) = (cut(cursor.bytes()?, SYMBOL_TEXT), cut(cursor.bytes()?, SYMBOL_LINE_TEXT));
+        let name = KernelName { time, until, stays, text, line };
+        let mut known = self.known.lock().ok()?;
+        known.charge(size_of::<KernelName>() + name.text.len() + name.line.len());
+        let names = known.kernel.entry((address, flags)).or_default();
         if names.len() >= MOST_OF_ADDRESS {
             names.remove(0);
         }
@@ -190,27 +217,32 @@ impl Answers {
     fn add_user(&self, cursor: &mut Cursor<'_>) -> Option<()> {
         let (address, place, kind, flags) = (cursor.u64()?, Place(cursor.u64()?), cursor.u8()?, cursor.u8()?);
         let frame = Frame { address, place, returns: kind & 1 != 0, lines: kind & 2 != 0 };
-        let (offset, bytes, build_id) = (cursor.u64()?, cursor.u64()?, cursor.bytes()?.to_vec());
+        let (offset, bytes, build_id) = (cursor.u64()?, cursor.u64()?, cut(cursor.bytes()?, MAX_BUILD_ID));
         let mut part = |bit: u8| match flags & bit {
             0 => Some(None),
-            _ => cursor.bytes().map(|part| Some(part.to_vec())),
+            _ => cursor.bytes().map(|part| Some(cut(part, MAX_TEXT))),
         };
         let (name, file) = (part(1)?, part(2)?);
-        let line = if flags & 4 != 0 { Some((cursor.bytes()?.to_vec(), cursor.u32()?)) } else { None };
+        let line = if flags & 4 != 0 { Some((cut(cursor.bytes()?, MAX_TEXT), cursor.u32()?)) } else { None };
         let found = FrameName { name, offset, bytes, file, build_id, line, is_certain: false };
-        let mut user = self.user.lock().ok()?;
-        if user.len() >= MOST_KNOWN {
-            user.clear();
-        }
-        user.insert(key(frame), found);
+        let parts = [
+            Some(&found.build_id),
+            found.name.as_ref(),
+            found.file.as_ref(),
+            found.line.as_ref().map(|(file, _)| file),
+        ];
+        let text: usize = parts.into_iter().flatten().map(Vec::len).sum();
+        let mut known = self.known.lock().ok()?;
+        known.charge(size_of::<(Frame, FrameName)>() + text);
+        known.user.insert(key(frame), found);
         Some(())
     }
 }
 
 impl Kernel for Answers {
     fn name(&self, symbol: &mut Symbol) -> bool {
-        let Ok(kernel) = self.kernel.lock() else { return false };
-        let Some(names) = kernel.get(&(symbol.address, symbol.flags)) else { return false };
+        let Ok(known) = self.known.lock() else { return false };
+        let Some(names) = known.kernel.get(&(symbol.address, symbol.flags)) else { return false };
         // The first one that was given for a record of that time or later, or the last one.
         let of_time = names.iter().find(|name| name.time >= symbol.time || name.until >= symbol.time);
         let Some(name) = of_time.or(names.last()) else { return false };
@@ -235,8 +267,8 @@ pub struct UserAnswers<'a>(pub &'a Answers);
 
 impl Names for UserAnswers<'_> {
     fn find(&mut self, frame: Frame) -> FrameName {
-        let Ok(user) = self.0.user.lock() else { return FrameName::default() };
-        user.get(&key(frame)).cloned().unwrap_or_default()
+        let Ok(known) = self.0.known.lock() else { return FrameName::default() };
+        known.user.get(&key(frame)).cloned().unwrap_or_default()
     }
 }
 
@@ -245,7 +277,7 @@ mod tests {
     use super::*;
     use crate::records::symbol::tests::Fake as FakeKernel;
     use crate::records::user::tests::Fake as FakePrograms;
-    use spile_abi::device::{SYMBOL_LINE, SYMBOL_LINE_TEXT, SYMBOL_TEXT};
+    use spile_abi::device::SYMBOL_LINE;
 
     fn symbol(address: u64, flags: u32) -> Symbol {
         Symbol { address, time: 7, until: 0, flags, stays: 0, text: [0; SYMBOL_TEXT], line: [0; SYMBOL_LINE_TEXT] }
@@ -283,5 +315,39 @@ mod tests {
             Answers::default().add(&contents[..end]);
         }
         assert!(!Answers::default().add(&contents[..contents.len() - 1]));
+    }
+
+    #[test]
+    fn what_a_recording_claims_takes_bounded_memory() {
+        let user = |address: u64, length: usize| {
+            let mut entry = vec![OF_USER];
+            put_u64(&mut entry, address);
+            put_u64(&mut entry, Place::new(0, 0).0);
+            entry.extend([0, 1]);
+            [0, 0].iter().for_each(|word| put_u64(&mut entry, *word));
+            put_bytes(&mut entry, &[7; 20]);
+            put_bytes(&mut entry, &vec![b'a'; length]);
+            entry
+        };
+        let kernel = |address: u64| {
+            let mut entry = vec![OF_KERNEL];
+            [address, 0, 0].iter().for_each(|word| put_u64(&mut entry, *word));
+            [0, 0].iter().for_each(|word| put_u32(&mut entry, *word));
+            put_bytes(&mut entry, &vec![b'b'; 1 << 20]);
+            put_bytes(&mut entry, b"");
+            entry
+        };
+        let answers = Answers::default();
+        let kept = |answers: &Answers| answers.known.lock().unwrap().bytes;
+        assert!(answers.add(&user(1, 64 << 20)) && answers.add(&kernel(1)));
+        assert!(kept(&answers) < 10_000, "long names are cut");
+        let found = UserAnswers(&answers).find(Frame { address: 1, ..frame(0, 0, false) });
+        assert_eq!(found.name.map(|name| name.len()), None, "another frame");
+        for address in 0..40_000 {
+            assert!(answers.add(&user(address, 5000)));
+        }
+        assert!(kept(&answers) <= MOST_BYTES && kept(&answers) > 1 << 20);
+        let known = answers.known.lock().unwrap();
+        assert_eq!(known.user.values().map(|name| name.name.as_ref().map_or(0, Vec::len)).max(), Some(MAX_TEXT));
     }
 }

@@ -180,7 +180,9 @@ fn header(cursor: &mut Cursor<'_>) -> Option<Frame> {
 }
 
 fn losses(cursor: &mut Cursor<'_>) -> Option<Frame> {
-    let count = cursor.u32()?;
+    /// Kernels have 8192 CPUs at most.
+    const MOST: u32 = 1 << 16;
+    let count = cursor.u32().filter(|count| *count <= MOST)?;
     let cpus = (0..count).map(|_| Some((cursor.u32()?, cursor.u64()?, cursor.u64()?)));
     Some(Frame::Losses(cpus.collect::<Option<_>>()?))
 }
