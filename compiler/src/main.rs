@@ -17,6 +17,7 @@ or setcap -r. For users without root install the loader as a file of its own, an
 ";
 
 fn main() -> ExitCode {
+    spilerun::session::signals::heed_children();
     let arguments: Vec<OsString> = std::env::args_os().collect();
     let name = arguments.first().map(Path::new).and_then(Path::file_name);
     if name.is_some_and(|name| name == "spilerun" || spilerun::staprun::is_name(name)) {

@@ -74,6 +74,7 @@ use crate::session::{daemon, removal, target};
 /// The whole program. `arguments` begin with the program's name, which may be staprun's. Catches signals, and leaves them caught.
 pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     signals::heed_interrupts();
+    signals::heed_children();
     if let Err(error) = host::limits::keep_to_them() {
         return report(&Error::System { doing: "keeping to the limit of the stack", error });
     }

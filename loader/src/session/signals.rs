@@ -97,6 +97,13 @@ pub fn heed_interrupts() {
     }
 }
 
+/// SIGCHLD has its default from now on: where it is ignored, which a program inherits, nobody can wait for a child.
+pub fn heed_children() {
+    let action = SigAction::new(SigHandler::SigDfl, SaFlags::empty(), SigSet::empty());
+    // SAFETY: the default; programs call this before they have handlers.
+    let _ = unsafe { sigaction(Signal::SIGCHLD, &action) };
+}
+
 /// The handlers stay until the process exits: its cleanup must not be interrupted either.
 #[derive(Debug)]
 pub struct Signals {
@@ -104,7 +111,8 @@ pub struct Signals {
 }
 
 impl Signals {
-    /// From now on the signals no longer kill the process.
+    /// From now on the signals no longer kill the process, and this thread gets them, even if the caller has blocked them:
+    /// they end the session, and tell that its command has ended.
     pub fn catch() -> Result<Signals, Error> {
         let failed = |errno: nix::errno::Errno| Error::System { doing: "catching signals", error: errno.into() };
         let flags = EfdFlags::EFD_CLOEXEC | EfdFlags::EFD_NONBLOCK;
@@ -126,6 +134,8 @@ impl Signals {
                 unsafe { sigaction(signal, &before) }.map_err(failed)?;
             }
         }
+        let ours: SigSet = STOPPING.into_iter().chain(OTHERS).collect();
+        ours.thread_unblock().map_err(failed)?;
         Ok(Signals { event })
     }
 
@@ -219,6 +229,38 @@ mod tests {
         assert!(STOPPING.into_iter().chain(OTHERS).all(|signal| ours().contains(signal)));
         drop(blocked);
         assert!(!STOPPING.into_iter().chain(OTHERS).any(|signal| ours().contains(signal)));
+    }
+
+    #[test]
+    fn signals_that_the_caller_has_blocked_are_caught() {
+        let ours: SigSet = STOPPING.into_iter().chain(OTHERS).collect();
+        ours.thread_block().unwrap();
+        Signals::catch().unwrap();
+        let mask = SigSet::thread_get_mask().unwrap();
+        assert!(!STOPPING.into_iter().chain(OTHERS).any(|signal| mask.contains(signal)));
+    }
+
+    #[test]
+    fn children_are_waited_for_even_if_the_caller_ignores_them() {
+        use std::os::unix::process::CommandExt;
+        use std::process::Command;
+        const AGAIN: &str = "SPILE_TEST_IGNORED_CHILDREN";
+        if std::env::var_os(AGAIN).is_some() {
+            heed_children();
+            assert!(Command::new("true").status().unwrap().success());
+            return;
+        }
+        let name = "session::signals::tests::children_are_waited_for_even_if_the_caller_ignores_them";
+        let mut this = Command::new(std::env::current_exe().unwrap());
+        this.args([name, "--exact"]).env(AGAIN, "1");
+        let ignore = || {
+            let action = SigAction::new(SigHandler::SigIgn, SaFlags::empty(), SigSet::empty());
+            // SAFETY: no handler.
+            unsafe { sigaction(Signal::SIGCHLD, &action) }.map(drop).map_err(std::io::Error::from)
+        };
+        // SAFETY: calls sigaction() alone.
+        let this = unsafe { this.pre_exec(ignore) };
+        assert!(this.output().unwrap().status.success());
     }
 
     #[test]
