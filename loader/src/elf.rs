@@ -8,7 +8,7 @@
 
 use std::fmt;
 
-use object::elf::{FileHeader64, SHT_NOBITS};
+use object::elf::{FileHeader64, SHF_ALLOC, SHT_NOBITS};
 use object::read::elf::{FileHeader, SectionHeader};
 use object::{LittleEndian, SectionIndex};
 
@@ -34,16 +34,31 @@ impl std::error::Error for ElfError {}
 
 const MAGIC: &[u8] = b"\x7fELF\x02\x01";
 
-/// Bytes of the section, `None` if the file has none of that name, or one without bytes in the file.
+/// Bytes of the first section of that name, `None` if the file has none, or one without bytes in the file.
 pub fn section<'f>(file: &'f [u8], name: &str) -> Result<Option<&'f [u8]>, ElfError> {
+    Ok(sections(file, name, 1)?.first().map(|(bytes, _)| *bytes))
+}
+
+/// Bytes of the section of that name that is loaded. `None`: there is none, or another one has that name: kernels before 6.4
+/// skip those that are not loaded, others refuse the file.
+pub fn loaded_section<'f>(file: &'f [u8], name: &str) -> Result<Option<&'f [u8]>, ElfError> {
+    match sections(file, name, 2)?[..] {
+        [(bytes, true)] => Ok(Some(bytes)),
+        _ => Ok(None),
+    }
+}
+
+/// The first `most` of that name with bytes in the file, and whether each is loaded.
+fn sections<'f>(file: &'f [u8], name: &str, most: usize) -> Result<Vec<(&'f [u8], bool)>, ElfError> {
     if !file.starts_with(MAGIC) {
         return Err(ElfError::NotElf);
     }
     let damaged = |_| ElfError::Damaged;
     let header = FileHeader64::<LittleEndian>::parse(file).map_err(damaged)?;
     let sections = header.sections(LittleEndian, file).map_err(damaged)?;
+    let mut found = Vec::new();
     if sections.is_empty() {
-        return Ok(None);
+        return Ok(found);
     }
     let names = header.shstrndx(LittleEndian, file).and_then(|index| sections.section(SectionIndex(index as usize)));
     let names = names.and_then(|names| names.data(LittleEndian, file)).map_err(damaged)?;
@@ -53,10 +68,14 @@ pub fn section<'f>(file: &'f [u8], name: &str) -> Result<Option<&'f [u8]>, ElfEr
         let rest = names.get(at..).ok_or(ElfError::Damaged)?;
         let is_named = rest.strip_prefix(name.as_bytes()).is_some_and(|rest| rest.starts_with(&[0]));
         if is_named && section.sh_type(LittleEndian) != SHT_NOBITS {
-            return section.data(LittleEndian, file).map(Some).map_err(damaged);
+            let is_loaded = section.sh_flags(LittleEndian).0 & SHF_ALLOC.0 != 0;
+            found.push((section.data(LittleEndian, file).map_err(damaged)?, is_loaded));
+            if found.len() == most {
+                break;
+            }
         }
     }
-    Ok(None)
+    Ok(found)
 }
 
 fn range(bytes: &[u8], at: u64, count: u64) -> Result<&[u8], ElfError> {
@@ -108,6 +127,7 @@ pub(crate) mod tests {
             let mut header = [0u8; 64];
             header[..4].copy_from_slice(&(name as u32).to_le_bytes());
             header[4] = 1;
+            header[8] = SHF_ALLOC.0 as u8;
             header[24..32].copy_from_slice(&(at as u64).to_le_bytes());
             header[32..40].copy_from_slice(&(bytes as u64).to_le_bytes());
             headers.push(header);

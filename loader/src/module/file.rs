@@ -106,7 +106,7 @@ pub fn kernel_name(image: &[u8]) -> Option<String> {
 
 /// The value of an entry of `.modinfo`; `None`: there is none, or more than one.
 pub fn information<'i>(image: &'i [u8], key: &str) -> Option<&'i [u8]> {
-    let section = elf::section(image, ".modinfo").ok()??;
+    let section = elf::loaded_section(image, ".modinfo").ok()??;
     let entries = section.split(|byte| *byte == 0);
     let mut values = entries.filter_map(|entry| entry.strip_prefix(key.as_bytes())?.strip_prefix(b"="));
     values.next().filter(|_| values.next().is_none())
@@ -133,7 +133,7 @@ pub fn rename(image: &mut [u8], pid: u32) -> Option<String> {
 /// Offset and contents of the module's name. It is the first non-zero field of `struct module` in a file: before it are
 /// the state (MODULE_STATE_LIVE, 0) and the links of a list.
 fn name_field(image: &[u8]) -> Option<(usize, String)> {
-    let section = elf::section(image, ".gnu.linkonce.this_module").ok()??;
+    let section = elf::loaded_section(image, ".gnu.linkonce.this_module").ok()??;
     let start = (section.as_ptr() as usize).checked_sub(image.as_ptr() as usize)?;
     let first = section.iter().position(|byte| *byte != 0)?;
     let field = section.get(first..first.checked_add(MAX_NAME)?)?;
@@ -362,6 +362,25 @@ pub(crate) mod tests {
             std::fs::write(&path, sealed(&sections)).unwrap();
             assert_eq!(File::find(&path).is_ok(), fits, "{name}");
         }
+    }
+
+    #[test]
+    fn a_name_in_a_section_that_the_kernel_skips_does_not_count() {
+        const NAME: &str = ".gnu.linkonce.this_module";
+        let (decoy, real) = (this_module("script_1"), this_module("other"));
+        let not_loaded = |mut image: Vec<u8>| {
+            let headers = u64::from_le_bytes(image[40..48].try_into().unwrap()) as usize;
+            // The flags of the first section.
+            image[headers + 64 + 8] = 0;
+            image
+        };
+        assert_eq!(kernel_name(&with_sections(&[(NAME, &real)])).as_deref(), Some("other"));
+        assert_eq!(kernel_name(&not_loaded(with_sections(&[(NAME, &real)]))), None);
+        assert_eq!(kernel_name(&not_loaded(with_sections(&[(NAME, &decoy), (NAME, &real)]))), None);
+        assert_eq!(kernel_name(&with_sections(&[(NAME, &decoy), (NAME, &real)])), None);
+        let own = b"spile_privilege=stapusr\0";
+        assert!(sees_own_processes_only(&with_sections(&[(".modinfo", own)])));
+        assert!(!sees_own_processes_only(&not_loaded(with_sections(&[(".modinfo", own), (".modinfo", b"a=b\0")]))));
     }
 
     #[test]
