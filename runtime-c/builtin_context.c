@@ -20,6 +20,7 @@
 #include "context.h"
 #include "family.h"
 #include "memory.h"
+#include "rcu_here.h"
 #include "session.h"
 #include "text.h"
 

@@ -10,14 +10,11 @@
 #ifndef SPILE_CONTEXT_H
 #define SPILE_CONTEXT_H
 
-#include <linux/cpumask.h>
 #include <linux/hrtimer.h>
 #include <linux/irq_work.h>
 #include <linux/overflow.h>
 #include <linux/percpu.h>
-#include <linux/rcupdate.h>
 #include <linux/sched.h>
-#include <linux/smp.h>
 #include <asm/local.h>
 
 #include "raise.h"
@@ -239,16 +236,6 @@ void spile_context_release(struct spile_cpu *cpu);
  * Process context.
  */
 void spile_context_wait(void);
-
-/*
- * Whether RCU keeps objects of the kernel for a handler that runs here. Not where an idle CPU
- * has told RCU that it has no readers, and is in a function that can be probed, or one that goes
- * offline.
- */
-static inline bool spile_rcu_waits_for_us(void)
-{
-	return rcu_is_watching() && cpu_online(raw_smp_processor_id());
-}
 
 int __must_check spile_context_init(void);
 void spile_context_exit(void);

@@ -18,6 +18,7 @@
 #include "hit_address.h"
 #include "known_steps.h"
 #include "memory.h"
+#include "rcu_here.h"
 #include "stack.h"
 
 /* Frames of the handler itself: the runtime is part of the module. */
