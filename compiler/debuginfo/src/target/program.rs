@@ -126,8 +126,7 @@ impl Programs {
         found.dedup();
         // Of a file with several links the first: a probe is in the file, and would be there once for each.
         let mut files = HashSet::new();
-        let mut is_first = |path: &PathBuf| fs::metadata(path).is_ok_and(|file| files.insert((file.dev(), file.ino())));
-        found.retain(|path| is_first(path));
+        found.retain(|path| fs::metadata(path).is_ok_and(|file| files.insert((file.dev(), file.ino()))));
         found
     }
 
