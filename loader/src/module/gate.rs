@@ -145,13 +145,16 @@ pub fn now() -> u64 {
 pub fn parse_expiry(text: &str) -> Result<u64, String> {
     let at = match text.contains('-') {
         true => parse_date(text)?,
-        false => now().checked_add(parse_span(text)?).ok_or("too far away")?,
+        false => now().checked_add(parse_span(text)?).ok_or(TOO_FAR)?,
     };
     match at > now() {
         true => Ok(at),
         false => Err("has passed".to_string()),
     }
 }
+
+/// Times are nanoseconds since 1970, of 64 bits: up to the year 2554.
+const TOO_FAR: &str = "too far away";
 
 fn parse_span(text: &str) -> Result<u64, String> {
     let wrong = || "expected a number with s, m, h or d, or a date (2027-01-31T18:00)".to_string();
@@ -164,10 +167,7 @@ fn parse_span(text: &str) -> Result<u64, String> {
         _ => return Err(wrong()),
     };
     let number: u64 = text.strip_suffix(unit).unwrap_or(text).parse().map_err(|_| wrong())?;
-    number
-        .checked_mul(seconds)
-        .and_then(|seconds| seconds.checked_mul(NS_PER_S))
-        .ok_or_else(|| "too far away".to_string())
+    number.checked_mul(seconds).and_then(|seconds| seconds.checked_mul(NS_PER_S)).ok_or_else(|| TOO_FAR.to_string())
 }
 
 fn parse_date(text: &str) -> Result<u64, String> {
@@ -185,7 +185,7 @@ fn parse_date(text: &str) -> Result<u64, String> {
         }
         // SAFETY: `parts` is initialised and lives over the call.
         if let Ok(time) = u64::try_from(unsafe { libc::mktime(&mut parts) }) {
-            return time.checked_mul(NS_PER_S).ok_or_else(wrong);
+            return time.checked_mul(NS_PER_S).ok_or_else(|| TOO_FAR.to_string());
         }
     }
     Err(wrong())
@@ -205,6 +205,7 @@ mod tests {
         let day = parse_date("2099-01-31").unwrap();
         assert_eq!(parse_date("2099-01-31T18:30").unwrap() - day, (18 * 3600 + 30 * 60) * NS_PER_S);
         assert!(parse_date("2099-01-31x").is_err() && parse_date("2099-13-01").is_err());
+        assert_eq!(parse_date("9999-01-01"), Err(TOO_FAR.to_string()));
         assert!(parse_expiry("1999-01-01").is_err_and(|error| error == "has passed"));
         assert!(parse_expiry("1h").is_ok_and(|at| at > now() + 3590 * NS_PER_S));
     }
