@@ -23,6 +23,7 @@ mv /mnt/nfs/file /mnt/nfs/other
 # Read from the server: the client's copy is dropped.
 echo 3 >/proc/sys/vm/drop_caches
 cat /mnt/nfs/other >/dev/null
+! cat /mnt/nfs/missing 2>/dev/null || exit 1
 rm /mnt/nfs/other
 sync
 counted >after
@@ -41,6 +42,7 @@ shows server '^nfsd.proc3.write of 6 at 0, 1 blocks$'
 shows server '^nfsd.proc3.rename file to other$'
 shows server '^nfsd.proc3.remove other$'
 shows server '^nfsd.proc3.write.return NFS_OK$'
+shows server '^lookups found 1, did not 1$'
 shows server '^dispatched [1-9][0-9]* of version 3, 0 of 4$'
 shows client '^nfs.proc3.create file at 127.0.0.1$'
 shows client '^nfs.proc3.write_setup of 6 at 0$'
