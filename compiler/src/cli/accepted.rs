@@ -39,6 +39,13 @@ const ACCEPTED: &[(&str, bool, &str)] = &[
     ),
 ];
 
+/// Names that `-D` gives SystemTap's runtime, and why they mean nothing here.
+const DEFINES: &[(&str, &str)] = &[
+    ("HIST_ELISION", "not used: a chart shows a gap of more than four empty rows as one"),
+    ("HIST_WIDTH", "not used: charts are 50 columns wide"),
+    ("STP_MAX_BUCKETS", "not used: a histogram has at most 128 buckets"),
+];
+
 /// Definitions for the command line.
 pub fn arguments() -> impl Iterator<Item = Arg> {
     ACCEPTED.iter().map(|(name, takes_value, _)| {
@@ -76,5 +83,9 @@ pub fn mistake(matches: &ArgMatches) -> Option<String> {
 pub fn notes(matches: &ArgMatches) -> Vec<String> {
     let given = |name: &str| matches.value_source(name) == Some(clap::parser::ValueSource::CommandLine);
     let noted = ACCEPTED.iter().filter(|(name, _, note)| !note.is_empty() && given(name));
-    noted.map(|(name, _, note)| format!("{}{name}: {note}", if name.len() == 1 { "-" } else { "--" })).collect()
+    let options = noted.map(|(name, _, note)| format!("{}{name}: {note}", if name.len() == 1 { "-" } else { "--" }));
+    let defined: Vec<&String> = matches.get_many("defines").into_iter().flatten().collect();
+    let named = |name: &str| defined.iter().any(|define| define.split('=').next() == Some(name));
+    let defines = DEFINES.iter().filter(|(name, _)| named(name)).map(|(name, note)| format!("-D {name}: {note}"));
+    options.chain(defines).collect()
 }
