@@ -14,6 +14,7 @@
 #include <linux/string.h>
 #include <linux/threads.h>
 #include <linux/uidgid.h>
+#include <linux/user_namespace.h>
 
 #include "script.h"
 #include "builtins.h"
@@ -78,6 +79,26 @@ spile_long spile_fn_egid(struct spile_context *c)
 	return from_kgid_munged(current_user_ns(), current_egid());
 }
 
+spile_long spile_fn_ns_uid(struct spile_context *c)
+{
+	return from_kuid_munged(&init_user_ns, current_uid());
+}
+
+spile_long spile_fn_ns_euid(struct spile_context *c)
+{
+	return from_kuid_munged(&init_user_ns, current_euid());
+}
+
+spile_long spile_fn_ns_gid(struct spile_context *c)
+{
+	return from_kgid_munged(&init_user_ns, current_gid());
+}
+
+spile_long spile_fn_ns_egid(struct spile_context *c)
+{
+	return from_kgid_munged(&init_user_ns, current_egid());
+}
+
 spile_long spile_fn_cpu(struct spile_context *c)
 {
 	return smp_processor_id();
@@ -86,6 +107,18 @@ spile_long spile_fn_cpu(struct spile_context *c)
 spile_long spile_fn_target(struct spile_context *c)
 {
 	return spile_session.target;
+}
+
+spile_long spile_fn_tz_gmtoff(struct spile_context *c)
+{
+	return spile_session.west;
+}
+
+unsigned int spile_fn_tz_name(struct spile_context *c, char *out)
+{
+	return spile_string_copy(out, (struct spile_string){
+		spile_session.zone, strlen(spile_session.zone)
+	});
 }
 
 /*
@@ -165,40 +198,9 @@ unsigned int spile_fn_pexecname(struct spile_context *c, char *out)
 	return length;
 }
 
-unsigned int spile_fn_cmdline_str(struct spile_context *c, char *out)
-{
-	const struct mm_struct *mm = current->mm;
-	unsigned int most = spile_script.string_bytes - 1;
-	unsigned long start, bytes;
-	unsigned int length = 0, i;
-
-	out[0] = 0;
-	if (!mm)
-		return 0;
-	start = READ_ONCE(mm->arg_start);
-	bytes = READ_ONCE(mm->arg_end) - start;
-	bytes = min_t(unsigned long, bytes, most);
-	/* Page by page: the text ends at a page that is not resident. */
-	while (length < bytes) {
-		unsigned long chunk = min_t(unsigned long, bytes - length,
-					    PAGE_SIZE - offset_in_page(start + length));
-
-		if (spile_memory_read(out + length, start + length, chunk, true))
-			break;
-		length += chunk;
-	}
-	while (length && !out[length - 1])
-		length--;
-	for (i = 0; i < length; i++)
-		if (!out[i])
-			out[i] = ' ';
-	out[length] = 0;
-	return length;
-}
-
 /*
  * Arguments first..last (last < first: all from first on) of the process' argument
- * area, a NUL after each; bounded by 128 KiB.
+ * area, a NUL after each; bounded by 128 KiB. Of an empty one but the first `""` is shown.
  */
 unsigned int spile_fn_cmdline_args(struct spile_context *c, spile_long first, spile_long last,
 				   struct spile_string delimiter, char *out)
@@ -208,6 +210,7 @@ unsigned int spile_fn_cmdline_args(struct spile_context *c, spile_long first, sp
 	struct spile_text text = spile_text_in(out, spile_script.string_bytes);
 	char chunk[CHUNK];
 	spile_long number = 0;
+	bool is_empty = true;
 	unsigned long at, end;
 
 	if (!mm || first < 0)
@@ -226,8 +229,13 @@ unsigned int spile_fn_cmdline_args(struct spile_context *c, spile_long first, sp
 
 			if (chunk[i] && taken)
 				spile_text_byte(&text, chunk[i]);
-			if (chunk[i])
+			if (chunk[i]) {
+				is_empty = false;
 				continue;
+			}
+			if (taken && is_empty && number > first)
+				spile_text_bytes(&text, "\"\"", 2);
+			is_empty = true;
 			number++;
 			if (taken && at + i + 1 < end && (last < first || number <= last))
 				spile_text_bytes(&text, delimiter.text, delimiter.length);
@@ -235,6 +243,11 @@ unsigned int spile_fn_cmdline_args(struct spile_context *c, spile_long first, sp
 		at += bytes;
 	}
 	return spile_text_end(&text);
+}
+
+unsigned int spile_fn_cmdline_str(struct spile_context *c, char *out)
+{
+	return spile_fn_cmdline_args(c, 0, -1, (struct spile_string){ " ", 1 }, out);
 }
 
 /* Read in pieces, each within a page, as far as there is memory. */

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* Builtins that read kernel and user memory, and those of guru mode that write it. */
+#include <linux/bitmap.h>
 #include <linux/gfp.h>
 #include <linux/kernel.h>
 #include <linux/ptrace.h>
@@ -269,6 +270,28 @@ spile_long spile_fn_kernel_long(struct spile_context *c, spile_long address)
 spile_long spile_fn_kernel_pointer(struct spile_context *c, spile_long address)
 {
 	return read_number(c, address, sizeof(void *), false, "pointer");
+}
+
+spile_long spile_fn_bits_set(struct spile_context *c, spile_long address, spile_long bits)
+{
+	enum { WORDS = 16, BITS_MAX = 1 << 20 };
+	spile_long left = clamp_t(spile_long, bits, 0, BITS_MAX), set = 0;
+	unsigned long words[WORDS];
+
+	while (left > 0) {
+		unsigned int some = min_t(spile_long, left, WORDS * BITS_PER_LONG);
+		size_t bytes = BITS_TO_LONGS(some) * sizeof(long);
+
+		if (spile_memory_read(words, address, bytes, false)) {
+			spile_fail_text(c, "kernel long copy fault at 0x%llx [man error::fault]",
+					address);
+			return 0;
+		}
+		set += bitmap_weight(words, some);
+		address += bytes;
+		left -= some;
+	}
+	return set;
 }
 
 static int read_user_number(struct spile_context *c, void *value, spile_long address,

@@ -23,8 +23,16 @@ spile_long spile_fn_uid(struct spile_context *c);
 spile_long spile_fn_euid(struct spile_context *c);
 spile_long spile_fn_gid(struct spile_context *c);
 spile_long spile_fn_egid(struct spile_context *c);
+/* The same four in the initial user namespace. */
+spile_long spile_fn_ns_uid(struct spile_context *c);
+spile_long spile_fn_ns_euid(struct spile_context *c);
+spile_long spile_fn_ns_gid(struct spile_context *c);
+spile_long spile_fn_ns_egid(struct spile_context *c);
 spile_long spile_fn_cpu(struct spile_context *c);
 spile_long spile_fn_target(struct spile_context *c);	/* pid of -x or -c, or 0 */
+/* the loader's time zone when the session began: seconds west of Greenwich, and its name */
+spile_long spile_fn_tz_gmtoff(struct spile_context *c);
+unsigned int spile_fn_tz_name(struct spile_context *c, char *out);
 unsigned int spile_fn_execname(struct spile_context *c, char *out);
 unsigned int spile_fn_pexecname(struct spile_context *c, char *out);
 /* arguments with blanks between; "" where not resident */
@@ -47,6 +55,9 @@ spile_long spile_fn_stp_pid(struct spile_context *c);	/* of the loader */
 spile_long spile_fn_task_current(struct spile_context *c);
 /* address of the struct task_struct, or 0 */
 spile_long spile_fn_pid2task(struct spile_context *c, spile_long pid);
+/* follow.c: of the processes that target() and its descendants are */
+spile_long spile_fn_followed(struct spile_context *c, spile_long pid);
+spile_long spile_fn_next_followed(struct spile_context *c, spile_long pid);
 spile_long spile_fn_randint(struct spile_context *c, spile_long limit);	/* 0 to limit - 1 */
 
 /*
@@ -211,6 +222,8 @@ unsigned int spile_fn_kernel_string_quoted(struct spile_context *c, spile_long a
 spile_long spile_fn_kernel_char(struct spile_context *c, spile_long address);
 spile_long spile_fn_kernel_short(struct spile_context *c, spile_long address);
 spile_long spile_fn_kernel_int(struct spile_context *c, spile_long address);
+/* of the bitmap's first 2^20 bits at most */
+spile_long spile_fn_bits_set(struct spile_context *c, spile_long address, spile_long bits);
 spile_long spile_fn_kernel_long(struct spile_context *c, spile_long address);
 spile_long spile_fn_kernel_pointer(struct spile_context *c, spile_long address);
 spile_long spile_fn___process_event(struct spile_context *c, spile_long asked, spile_long first,

@@ -17,6 +17,7 @@
 #include <linux/tracepoint.h>
 
 #include "script.h"
+#include "builtins.h"
 #include "features.h"
 #include "owner.h"
 #include "session.h"
@@ -129,6 +130,37 @@ static bool descends(struct task_struct *task, int from)
 		task = rcu_dereference(task->real_parent);
 	}
 	return false;
+}
+
+/*
+ * A process that is about to end is no longer in the list while it closes its files, and before
+ * the session's handlers are armed there is none: the ancestors are asked as well.
+ */
+spile_long spile_fn_followed(struct spile_context *c, spile_long pid)
+{
+	struct task_struct *task;
+	bool found;
+
+	if (!spile_session.target || pid <= 0 || pid >= PID_MAX_LIMIT)
+		return 0;
+	rcu_read_lock();
+	task = pid_task(find_pid_ns(pid, &init_pid_ns), PIDTYPE_PID);
+	found = (followed && test_bit(task ? task->tgid : pid, followed)) ||
+		(task && descends(task, spile_session.target));
+	rcu_read_unlock();
+	return found;
+}
+
+spile_long spile_fn_next_followed(struct spile_context *c, spile_long pid)
+{
+	unsigned long next;
+
+	if (pid < 0 || pid >= PID_MAX_LIMIT - 1)
+		return 0;
+	if (!followed)
+		return pid < spile_session.target ? spile_session.target : 0;
+	next = find_next_bit(followed, PID_MAX_LIMIT, pid + 1);
+	return next < PID_MAX_LIMIT ? next : 0;
 }
 
 void spile_follow_exit(void)

@@ -41,10 +41,11 @@ SPILE_PART(sites, MODULES, spile_sites_arm, spile_sites_prepare, spile_sites_dis
 SPILE_PART(symbols, MODULES, spile_symbol_find, spile_past_code_event, spile_past_code_exit);
 /* Arrays and aggregates. */
 SPILE_PART(arrays, spile_maps_init, spile_maps_exit, spile_scalars_init);
+/* The session's processes. */
+SPILE_PART(followed, spile_follow_begin, spile_follow_exit);
 /* Probes in programs, and for processes. */
-SPILE_PART(programs, spile_programs_open, spile_programs_exit, spile_follow_begin,
-	   spile_follow_exit, spile_begun_prepare, spile_begun_by_loader, spile_begun_runs,
-	   spile_begun_exit);
+SPILE_PART(programs, spile_programs_open, spile_programs_exit, spile_begun_prepare,
+	   spile_begun_by_loader, spile_begun_runs, spile_begun_exit);
 /* Stacks of programs. */
 SPILE_PART(user_files, spile_user_files_init, spile_user_files_exit, spile_user_files_find,
 	   spile_user_files_next_wanted, spile_user_files_unwind, spile_user_files_wanted,

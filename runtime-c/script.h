@@ -235,7 +235,8 @@ extern const struct spile_family spile_kprobe_family, spile_kretprobe_family, sp
 	static const void *const spile_needs_##part __attribute__((used)) = spile_part_##part
 extern const void *const spile_part_sites[], *const spile_part_symbols[],
 	*const spile_part_arrays[], *const spile_part_programs[], *const spile_part_user_files[],
-	*const spile_part_settings[], *const spile_part_program_counters[];
+	*const spile_part_settings[], *const spile_part_program_counters[],
+	*const spile_part_followed[];
 
 /* Whether a probe's regs are words of its own kind and no struct pt_regs. */
 #define SPILE_REGS_ARE_WORDS(kind) ((kind) >= SPILE_PROBE_TRACEPOINT)

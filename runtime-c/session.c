@@ -284,9 +284,12 @@ static int make_memory(u32 ring_bytes)
 
 int spile_session_setup(const struct spile_setup *setup)
 {
+	enum { DAY = 24 * 60 * 60 };
 	int error = -EBUSY;
 
-	if (setup->flags & ~(SPILE_SETUP_TIMED | SPILE_SETUP_TASKS) || setup->reserved)
+	if (setup->flags & ~(SPILE_SETUP_TIMED | SPILE_SETUP_TASKS))
+		return -EINVAL;
+	if (setup->west < -DAY || setup->west > DAY || setup->zone[SPILE_ZONE_BYTES - 1])
 		return -EINVAL;
 	/* It is an index into a bitmap of processes (follow.c). */
 	if (setup->target < 0 || setup->target >= PID_MAX_LIMIT)
@@ -301,6 +304,8 @@ int spile_session_setup(const struct spile_setup *setup)
 			spile_ring_tasks = setup->flags & SPILE_SETUP_TASKS;
 			spile_session.target = setup->target;
 			spile_session.loader = task_tgid_nr(current);
+			spile_session.west = setup->west;
+			memcpy(spile_session.zone, setup->zone, SPILE_ZONE_BYTES);
 			WRITE_ONCE(spile_session_state, SPILE_STATE_READY);
 		}
 	}

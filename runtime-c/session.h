@@ -44,6 +44,8 @@ struct spile_session {
 	bool failed;		/* ended by errors: error probes run, not end probes */
 	s32 target;		/* target() */
 	s32 loader;		/* stp_pid() */
+	s32 west;		/* tz_gmtoff() */
+	char zone[SPILE_ZONE_BYTES];	/* tz_name() */
 	bool unarmed;		/* its loader was killed while it armed the probes */
 	bool kept;		/* continues when the device is closed; under calls */
 	bool overwrite;		/* closed: full rings drop the oldest records; under calls */

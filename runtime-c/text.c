@@ -59,7 +59,11 @@ static unsigned int decode_utf8(const char *text, unsigned int length, __u32 *co
 			return 0;
 		*code_point = *code_point << 6 | (text[i] & 0x3f);
 	}
-	return *code_point >= least[bytes] && *code_point <= 0x10ffff ? bytes : 0;
+	/* UTF-16's surrogates are no characters. */
+	if (*code_point < least[bytes] || *code_point > 0x10ffff ||
+	    (*code_point >= 0xd800 && *code_point <= 0xdfff))
+		return 0;
+	return bytes;
 }
 
 /* Spells the first character, of `length` bytes at least 1; returns how many bytes it has. */

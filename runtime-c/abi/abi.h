@@ -11,7 +11,7 @@
 #ifndef SPILE_ABI_H
 #define SPILE_ABI_H
 
-#define SPILE_ABI_VERSION 8
+#define SPILE_ABI_VERSION 9
 
 /*
  * The control device of module NAME is the misc device "spile-NAME", its node
@@ -176,12 +176,14 @@ struct spile_keep {
 };
 
 /* SPILE_SETUP: once, before mmap and SPILE_START. */
+#define SPILE_ZONE_BYTES 16
 struct spile_setup {
 	/* most data bytes per CPU; rounded up to a power of two >= 64 KiB; 0: 4 MiB */
 	__u32 ring_bytes;
 	__s32 target;		/* value of target(): pid of -x or -c, 0 for none */
 	__u32 flags;		/* enum spile_setup_flag */
-	__u32 reserved;
+	__s32 west;		/* tz_gmtoff(): seconds west of Greenwich; a day at most */
+	char zone[SPILE_ZONE_BYTES];	/* tz_name(), with its NUL */
 };
 enum spile_setup_flag {
 	/* time every run, not only some; costs two reads of the cycle counter */

@@ -29,12 +29,14 @@ pub mod system;
 pub mod target;
 pub mod watch;
 
+use std::ffi::CStr;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 use std::thread::{Scope, ScopedJoinHandle};
 
 use nix::errno::Errno;
-use spile_abi::device::{Gate, SETUP_TASKS, SETUP_TIMED, Setup, State, USER_STACKS};
+use nix::libc;
+use spile_abi::device::{Gate, SETUP_TASKS, SETUP_TIMED, Setup, State, USER_STACKS, ZONE_BYTES};
 
 use crate::error::{Error, Exit};
 use crate::host::stderr::say;
@@ -104,7 +106,28 @@ pub fn set_up(device: &Device, options: &Options, target: &Target) -> Result<(),
     let ring_bytes = options.ring_bytes.unwrap_or(default_ring_bytes(device.info()?.cpus));
     let timed = if options.stats.is_some() || options.record { SETUP_TIMED } else { 0 };
     let flags = timed | if options.record { SETUP_TASKS } else { 0 };
-    device.set_up(Setup { ring_bytes, target: target.pid(), flags, ..Setup::default() })
+    let (west, zone) = time_zone();
+    device.set_up(Setup { ring_bytes, target: target.pid(), flags, west, zone })
+}
+
+/// The time zone of this process, now: seconds west of Greenwich, and the beginning of its name.
+fn time_zone() -> (i32, [u8; ZONE_BYTES]) {
+    let mut zone = [0; ZONE_BYTES];
+    // SAFETY: time(2) accepts a null pointer.
+    let now = unsafe { libc::time(std::ptr::null_mut()) };
+    // SAFETY: an all-zero `tm` is valid.
+    let mut parts: libc::tm = unsafe { std::mem::zeroed() };
+    // SAFETY: both arguments live over the call.
+    if unsafe { libc::localtime_r(&now, &mut parts) }.is_null() || parts.tm_zone.is_null() {
+        zone[..3].copy_from_slice(b"UTC");
+        return (0, zone);
+    }
+    // SAFETY: a name of the C library's, which nothing changes meanwhile.
+    let name = unsafe { CStr::from_ptr(parts.tm_zone) }.to_bytes();
+    let length = name.len().min(ZONE_BYTES - 1);
+    zone[..length].copy_from_slice(&name[..length]);
+    const DAY: i64 = 24 * 60 * 60;
+    ((-parts.tm_gmtoff).clamp(-DAY, DAY) as i32, zone)
 }
 
 /// Runs the session of a loaded module, after [`set_up`], until it ends or is left. Once the device is closed, the

@@ -326,12 +326,27 @@ mod dwarf {
         words.skip(if version >= 5 { 2 } else { 0 }).ok()?;
         words.read_length(format).ok().filter(|header| *header as u64 <= MAX_HEADER)?;
         let program = dwarf.debug_line.program(at, unit.unit.header.address_size(), None, None).ok()?;
-        let (mut rows, mut all) = (program.rows(), Vec::new());
+        let (mut rows, mut all) = (program.rows(), Vec::<Row>::new());
+        // Of the sequence of instructions.
+        let mut first = 0;
         while let Ok(Some((_, row))) = rows.next_row() {
-            let line = if row.end_sequence() { 0 } else { row.line().map_or(0, |line| line.get() as u32) };
-            all.push(Row { address: row.address(), file: u32::try_from(row.file_index()).unwrap_or(u32::MAX), line });
+            let address = row.address();
+            let file = u32::try_from(row.file_index()).unwrap_or(u32::MAX);
+            if !row.end_sequence() {
+                all.push(Row { address, file, line: row.line().map_or(0, |line| line.get() as u32) });
+                continue;
+            }
+            // Rows at its end have no code. One without code may be that of a function which the linker has left out.
+            let ends = all.get(first).is_none_or(|first| first.address >= address);
+            let empty = all.iter().skip(first).rev().take_while(|row| row.address >= address).count();
+            all.truncate(if ends { first } else { all.len() - empty });
+            if !ends {
+                all.push(Row { address, file, line: 0 });
+            }
+            first = all.len();
         }
-        // At the same address the last one counts, but the end of a sequence before the begin of another one.
+        all.truncate(first);
+        // The end of a sequence is before the begin of another one there. Of others at an address the last one counts.
         all.sort_by_key(|row| (row.address, row.line != 0));
         Some(LineTable { header: rows.header().clone(), rows: all })
     }

@@ -3,7 +3,7 @@
 //! The control device of a module: arguments of its ioctls (abi.h, "The control device").
 
 /// Version of everything in `abi.h`; a loader rejects a module with another one ([`Info::abi`]).
-pub const ABI_VERSION: u32 = 8;
+pub const ABI_VERSION: u32 = 9;
 
 /// The device of module NAME is the misc device `spile-NAME`, its node `/dev/spile-NAME`.
 pub const DEVICE_PREFIX: &str = "spile-";
@@ -160,11 +160,16 @@ pub struct Setup {
     pub ring_bytes: u32,
     /// Value of `target()`; 0: no target.
     pub target: i32,
-    /// 0
+    /// [`SETUP_TIMED`], [`SETUP_TASKS`]
     pub flags: u32,
-    /// 0
-    pub reserved: u32,
+    /// Value of `tz_gmtoff()`: seconds west of Greenwich; a day at most.
+    pub west: i32,
+    /// Value of `tz_name()`, with its NUL.
+    pub zone: [u8; ZONE_BYTES],
 }
+
+/// Bytes of a time zone's name.
+pub const ZONE_BYTES: usize = 16;
 
 /// Argument and answer of [`MEASURE`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

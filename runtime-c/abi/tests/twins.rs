@@ -42,7 +42,7 @@ fn structures() -> Pairs {
     fields!(pairs, "spile_gate", Gate, mode per_second expires tell reserved uid_count gid_count pid_count cgroup_count
         uids gids pids cgroups);
     fields!(pairs, "spile_gate_state", GateState, gate counts);
-    fields!(pairs, "spile_setup", Setup, ring_bytes target flags reserved);
+    fields!(pairs, "spile_setup", Setup, ring_bytes target flags west zone);
     fields!(pairs, "spile_counters", Counters,
         probe armed hits handled filtered nested lock_skipped low_stack errors return_misses
         stopped lost_records timed cycles least_cycles most_cycles sampled mechanism cost faulted_in);

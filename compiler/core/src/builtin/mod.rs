@@ -43,6 +43,8 @@ pub struct Builtin {
     pub groups: bool,
     /// Needs source lines: the module contains their table.
     pub lines: bool,
+    /// Needs the list of target()'s descendants.
+    pub followed: bool,
     /// Prints addresses that the loader has named.
     pub names: bool,
     /// Takes stacks of user space or looks at its mappings.
@@ -90,6 +92,7 @@ macro_rules! builtin {
                 internal: false,
                 groups: false,
                 lines: false,
+                followed: false,
                 names: false,
                 user_stacks: false,
                 registers: false,

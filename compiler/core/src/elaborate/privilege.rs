@@ -107,6 +107,8 @@ const OF_SESSION: &[&str] = &[
     "text_str",
     "text_strn",
     "tokenize",
+    "tz_gmtoff",
+    "tz_name",
     "warn",
     "__maxstringlen",
     "__own_process",
@@ -124,6 +126,10 @@ const OF_PROCESS: &[&str] = &[
     "execname",
     "fold_ustack",
     "gid",
+    "ns_egid",
+    "ns_euid",
+    "ns_gid",
+    "ns_uid",
     "pgrp",
     "pid",
     "ppid",
@@ -190,11 +196,14 @@ const OF_PROCESS: &[&str] = &[
 ];
 
 /// Those of [`IDENTITY`] of which 0 is somebody: root. They are -1 instead.
-const USERS: &[&str] = &["egid", "euid", "gid", "uid"];
+const USERS: &[&str] = &["egid", "euid", "gid", "ns_egid", "ns_euid", "ns_gid", "ns_uid", "uid"];
 
 /// Those of [`OF_PROCESS`] that say who the current process is. Where it may be anybody's, they are called only if it is the owner's
 /// ([`if_own`]), and are 0 or "" otherwise.
-const IDENTITY: &[&str] = &["egid", "euid", "execname", "gid", "pgrp", "pid", "ppid", "sid", "tid", "uid"];
+const IDENTITY: &[&str] = &[
+    "egid", "euid", "execname", "gid", "ns_egid", "ns_euid", "ns_gid", "ns_uid", "pgrp", "pid", "ppid", "sid", "tid",
+    "uid",
+];
 
 /// Builtins that read the registers of the hit: in a program's code those of user space, elsewhere the kernel's.
 const OF_REGISTERS: &[&str] = &[

@@ -74,6 +74,7 @@ impl<'a> Inference<'_, 'a> {
     fn use_builtin(&mut self, builtin: &Builtin, span: Span) {
         self.typed.groups_asked |= builtin.groups;
         self.typed.lines_asked |= builtin.lines;
+        self.typed.followed_asked |= builtin.followed;
         if builtin.guru && !self.env.options.guru {
             self.env.report(StatementError::Guru { what: builtin.name, span });
         }

@@ -149,7 +149,7 @@ impl<'a> Lowering<'_, 'a> {
             program.lines = self.env.resolver.line_tables();
         }
         (program.targets, program.anchor_address) = self.env.resolver.take_targets();
-        program.follows = self.env.resolver.is_following();
+        program.follows = self.typed.followed_asked || self.env.resolver.is_following();
         program.begins = self.env.resolver.has_beginnings();
         program.programs = self.env.resolver.take_programs();
         program.left_out = self.env.resolver.take_skipped();

@@ -40,6 +40,8 @@ pub(super) struct Typed<'a> {
     pub lines_asked: bool,
     /// What is inferred or lowered now is evaluated at the probed function's entry.
     pub at_entry: bool,
+    /// The list of the session's processes is needed.
+    pub followed_asked: bool,
 }
 
 /// `@defined` of a member of what a variable points to: the operand, the function that it is in, its site, and whether it
@@ -74,6 +76,7 @@ impl<'a> Typed<'a> {
             groups_asked: false,
             lines_asked: false,
             at_entry: false,
+            followed_asked: false,
         };
         for global in &names.globals {
             let ty = match &global.initial {
