@@ -155,8 +155,8 @@ fn usage(operator: AtOperator) -> &'static str {
         AtOperator::ProbeWrite => "@probewrite(variable)",
         AtOperator::KernelRegister => "@kregister(number)",
         AtOperator::UserRegister => "@uregister(number)",
-        AtOperator::KernelDeref => "@kderef(size, address)",
-        AtOperator::UserDeref => "@uderef(size, address)",
+        AtOperator::KernelDeref => "@kderef(size, address), the size as a number",
+        AtOperator::UserDeref => "@uderef(size, address), the size as a number",
         AtOperator::HistLog => "@hist_log(aggregate)",
         AtOperator::HistLinear => "@hist_linear(aggregate, low, high, width), the last three as numbers",
         AtOperator::Extract(Extractor::Variance) => {
@@ -199,9 +199,11 @@ fn make(operator: AtOperator, arguments: Vec<Expr>) -> Result<ExprKind, WrongArg
         AtOperator::KernelRegister => ExprKind::Register { user: false, number: arguments.value()? },
         AtOperator::UserRegister => ExprKind::Register { user: true, number: arguments.value()? },
         AtOperator::KernelDeref => {
-            ExprKind::Deref { user: false, size: arguments.value()?, address: arguments.value()? }
+            ExprKind::Deref { user: false, size: arguments.literal()?, address: arguments.value()? }
         }
-        AtOperator::UserDeref => ExprKind::Deref { user: true, size: arguments.value()?, address: arguments.value()? },
+        AtOperator::UserDeref => {
+            ExprKind::Deref { user: true, size: arguments.literal()?, address: arguments.value()? }
+        }
         AtOperator::HistLog => {
             ExprKind::Histogram { linear: false, aggregate: arguments.value()?, parameters: Vec::new() }
         }
@@ -229,6 +231,12 @@ struct Arguments(std::vec::IntoIter<Expr>);
 impl Arguments {
     fn value(&mut self) -> Result<Box<Expr>, WrongArgument> {
         self.0.next().map(Box::new).ok_or(None)
+    }
+
+    /// A value that has to be a number as it is written.
+    fn literal(&mut self) -> Result<Box<Expr>, WrongArgument> {
+        let value = self.value()?;
+        if matches!(value.kind, ExprKind::Number(_)) { Ok(value) } else { Err(Some(value.span)) }
     }
 
     fn text(&mut self) -> Result<Vec<u8>, WrongArgument> {
