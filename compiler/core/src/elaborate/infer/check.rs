@@ -5,7 +5,7 @@
 use super::Inference;
 use crate::elaborate::error::{AggregateError, ArrayError, Error, NameError, StatementError, Unneeded};
 use crate::elaborate::typed::ProgramFunction;
-use crate::elaborate::types::TypeVar;
+use crate::elaborate::types::{Conflict, TypeVar};
 use crate::elaborate::unit::{Handler, InstanceId};
 use crate::program::Type;
 use spile_source::Span;
@@ -93,9 +93,19 @@ impl<'a> Inference<'_, 'a> {
         all.into_iter().any(|var| self.typed.types.get(var).is_none())
     }
 
+    /// Reports calls of builtins without a result that are used as strings.
+    fn check_without_result(&mut self) {
+        for (result, span) in std::mem::take(&mut self.without_result) {
+            if let Some(first @ (Type::String, _)) = self.typed.types.decided(result) {
+                self.env.report(StatementError::Types(Conflict { first, second: (Type::Long, span) }));
+            }
+        }
+    }
+
     /// Reports everything that has no type.
     pub(super) fn check_types(&mut self, handlers: &mut [Handler<'a>]) {
         self.settle_library_globals();
+        self.check_without_result();
         if !self.env.failed() && self.has_untyped(handlers) {
             self.report_elided(handlers);
         }

@@ -12,7 +12,7 @@ use crate::elaborate::typed::{Callee, ProgramFunction};
 use crate::elaborate::types::TypeVar;
 use crate::elaborate::unit::{InstanceId, Unit};
 use crate::elaborate::{guru, unneeded};
-use crate::program::{FunctionId, Type};
+use crate::program::FunctionId;
 use spile_source::Span;
 use spile_syntax::{ast, visit};
 
@@ -136,8 +136,14 @@ impl<'a> Inference<'_, 'a> {
                 for (argument, (_, ty)) in arguments.iter().zip(builtin.parameters) {
                     self.want(unit, argument, *ty);
                 }
-                // A call without a result, such as exit(), is 0 where a value is needed.
-                self.typed.types.known(builtin.returns.unwrap_or(Type::Long), name.span)
+                match builtin.returns {
+                    Some(ty) => self.typed.types.known(ty, name.span),
+                    None => {
+                        let result = self.typed.types.fresh();
+                        self.without_result.push((result, name.span));
+                        result
+                    }
+                }
             }
             Ok(Callee::Function(index)) => {
                 guru::check_call(self.env, self.typed.functions[index.index()].ast, name.span);

@@ -41,6 +41,8 @@ pub(super) struct Inference<'e, 'a> {
     printed_calls: Vec<(TypeVar, &'a ast::Name)>,
     /// Globals of scripts that files of `-I` assign to, with the first place in each file.
     foreign: BTreeMap<(GlobalId, FileId), Span>,
+    /// Calls of builtins without a result, such as exit(): 0 where something else needs a number.
+    without_result: Vec<(TypeVar, Span)>,
     /// Number of loops around the statement.
     loops: usize,
     /// Nesting depth of code that never runs.
@@ -93,6 +95,7 @@ impl<'e, 'a> Inference<'e, 'a> {
             flows: Vec::new(),
             printed_calls: Vec::new(),
             foreign: BTreeMap::new(),
+            without_result: Vec::new(),
             loops: 0,
             dead: 0,
         }
@@ -114,6 +117,7 @@ impl<'e, 'a> Inference<'e, 'a> {
             self.typed.answers = answers;
             self.printed_calls.clear();
             self.foreign.clear();
+            self.without_result.clear();
             for handler in handlers.iter_mut() {
                 let user_writes = std::mem::take(&mut handler.unit.user_writes);
                 handler.unit = Unit { user_writes, ..Unit::new(handler.unit.at.clone()) };
