@@ -188,6 +188,11 @@ pub trait Context {
         false
     }
 
+    /// `$$vars` and the like list them.
+    fn has_lists(&self) -> bool {
+        self.has_variables()
+    }
+
     /// The handler has the registers of the probed code.
     fn has_registers(&self) -> bool {
         false

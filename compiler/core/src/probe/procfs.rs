@@ -116,6 +116,10 @@ impl Context for ProcfsContext {
         true
     }
 
+    fn has_lists(&self) -> bool {
+        false
+    }
+
     fn place(&self) -> String {
         "a procfs probe, which has $value".into()
     }

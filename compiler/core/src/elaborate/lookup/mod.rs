@@ -36,7 +36,7 @@ fn is_text_variable(expr: &ast::Expr) -> bool {
 
 /// Whether such a word means something at the site.
 fn has_text(unit: &Unit, name: &str) -> bool {
-    let Some(context) = unit.at.context.as_ref().filter(|context| context.has_variables()) else { return false };
+    let Some(context) = unit.at.context.as_ref().filter(|context| context.has_lists()) else { return false };
     match name {
         "$$vars" | "$$parms" | "$$locals" => true,
         "$$return" => context.is_return(),

@@ -339,7 +339,7 @@ impl Lowering<'_, '_> {
         let Some(context) = unit.at.context.clone() else {
             return Err(VariableError::NoContext { name: name.into(), point: None, span }.into());
         };
-        if !context.has_variables() {
+        if !context.has_lists() {
             return Err(VariableError::NoContext { name: name.into(), point: Some(unit.at.point.clone()), span }.into());
         }
         if let Some(text) = context.text(name) {

@@ -157,6 +157,12 @@ impl Programs {
 /// The programs that a point names by path, else any, and the processes that it is for.
 fn programs(point: &Point, resolver: &mut Resolver) -> Result<(Vec<Programs>, Scope), PointError> {
     let scope = Scope::of(point);
+    if let Some((pid, component)) = point.number("process")
+        && pid < 1
+    {
+        let expected = "the id of a process, 1 or more".to_string();
+        return Err(PointError::Argument { component, expected });
+    }
     let mut programs = vec![Programs::ANY];
     if scope == Scope::Session {
         let found = match (paths(point, resolver), absent(point)) {
