@@ -172,7 +172,7 @@ pub struct SessionOptions {
     #[arg(short = 's', value_name = "MB", value_parser = megabytes())]
     pub megabytes: Option<u32>,
 
-    /// At the end, print for each probe how its hits were handled, and its cycles: as a table or as JSON
+    /// At the end, print for each probe how its hits were handled, and its cycles: as a table, as JSON, or as stap -t does
     #[arg(long, value_name = "FORM", num_args = 0..=1, require_equals = true, default_missing_value = "table", value_parser = form_parser())]
     pub stats: Option<Form>,
 
@@ -212,6 +212,7 @@ impl SessionOptions {
         match self.stats {
             Some(Form::Table) => words.push("--stats=table".into()),
             Some(Form::Json) => words.push("--stats=json".into()),
+            Some(Form::Report) => words.push("--stats=stap".into()),
             None => {}
         }
         for (given, option) in [(self.bulk, "--bulk"), (self.no_warnings, "-w")] {
@@ -327,10 +328,13 @@ struct Arguments {
     remove: Option<String>,
 }
 
-/// `table` or `json`.
+/// `table`, `json` or `stap`.
 fn form_parser() -> impl TypedValueParser<Value = Form> {
-    let names = PossibleValuesParser::new(["table", "json"]);
-    names.map(|form| if form == "json" { Form::Json } else { Form::Table })
+    PossibleValuesParser::new(["table", "json", "stap"]).map(|form| match form.as_str() {
+        "json" => Form::Json,
+        "stap" => Form::Report,
+        _ => Form::Table,
+    })
 }
 
 /// Of -s.

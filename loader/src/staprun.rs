@@ -8,6 +8,8 @@ use std::path::Path;
 
 use nix::libc;
 
+use crate::host::name;
+
 /// Where tools look for the program that runs sessions.
 pub const STAPIO: &str = "/usr/lib/systemtap/stapio";
 /// First word: our own options follow, and the parent process passes signals on.
@@ -163,8 +165,9 @@ pub fn is_called(words: &[OsString]) -> bool {
     words.first().map(Path::new).and_then(Path::file_name).is_some_and(is_name)
 }
 
-/// This process is one that tools know as stapio.
+/// This process is one that tools know as stapio; messages name staprun.
 pub fn take_name() {
+    name::be_staprun();
     // SAFETY: reads a string that ends with 0.
     let _ = unsafe { libc::prctl(libc::PR_SET_NAME, c"stapio".as_ptr()) };
 }

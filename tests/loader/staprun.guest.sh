@@ -4,6 +4,7 @@
 # stdout: ^ended well 0$
 # stdout: ^process stapio$
 # stdout: ^interrupted 0$
+# stdout: ^To reconnect, type "staprun -A ticks"$
 # stdout: ^attached 0$
 # stdout: ^refused 1$
 # stdout: ^no such option 1 ERROR: staprun: invalid option -- 'z'
@@ -23,7 +24,8 @@ echo "process $(cat /proc/$loader/comm)"
 stop INT
 echo "interrupted $status"
 
-staprun -L ticks.ko
+staprun -L ticks.ko 2>detached.err
+grep '^To' detached.err
 armed ticks
 staprun -A ticks -o attached.out 2>attached.err &
 loader=$!

@@ -12,6 +12,7 @@ pub mod clock;
 pub mod input;
 pub mod kernel;
 pub mod limits;
+pub mod name;
 pub mod notify;
 pub mod places;
 pub mod process;

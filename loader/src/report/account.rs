@@ -22,6 +22,8 @@ pub enum Form {
     Table,
     /// One object in one line.
     Json,
+    /// As SystemTap's `-t` prints it, in the script's output.
+    Report,
 }
 
 /// A counter and its value.
@@ -119,6 +121,19 @@ pub fn table(probes: &[Probe], all: &[Counters]) -> String {
     text
 }
 
+/// A line for each probe in SystemTap's words. It lacks the variance of the cycles, as that of older versions did.
+pub fn report(probes: &[Probe], all: &[Counters]) -> String {
+    let mut text = String::from("----- probe hit report: \n");
+    for (index, (probe, counters)) in probes.iter().zip(all).enumerate() {
+        let cycles = cycles(counters)
+            .map_or_else(String::new, |(least, average, most)| format!(" cycles: {least}min/{average}avg/{most}max,"));
+        let Probe { point, script_point, place } = probe;
+        let hits = counters.handled;
+        let _ = writeln!(text, "{point}, ({place}), hits: {hits},{cycles} from: {script_point}, index: {index}");
+    }
+    text
+}
+
 /// One object in one line.
 pub fn json(probes: &[Probe], all: &[Counters]) -> String {
     format!("{{\"probes\":{}}}", json_list(probes, all))
@@ -202,6 +217,16 @@ hits  handled  nested  stopped  returns missed  cycles min/avg/max  by         p
    1        1       0        0               0                   -  -          end (a.stp:1:1)
 ";
         assert_eq!(table(&probes(), &counters()), expected);
+    }
+
+    #[test]
+    fn the_report_is_systemtaps() {
+        let expected = "\
+----- probe hit report: 
+kernel.function(\"f\"), (a.stp:1:1), hits: 7, cycles: 4min/4avg/5max, from: kernel.function(\"f\"), index: 0
+end, (a.stp:1:1), hits: 1, from: end, index: 1
+";
+        assert_eq!(report(&probes(), &counters()), expected);
     }
 
     #[test]

@@ -8,6 +8,7 @@ use spile_abi::device::{Info, UNARMED};
 use crate::error::{Error, Exit};
 use crate::host::clock;
 use crate::host::input::Input;
+use crate::host::name::name;
 use crate::host::notify;
 use crate::module::device::Device;
 use crate::options::Options;
@@ -132,7 +133,7 @@ impl Session<'_> {
         }
         self.output.count_unreadable();
         self.output.sinks.message("Disconnecting from systemtap module.");
-        let line = format!("To reconnect, type \"spilerun -A {}\"", self.subject.name);
+        let line = format!("To reconnect, type \"{} -A {}\"", name(), self.subject.name);
         self.output.sinks.message(&line);
         self.flush()?;
         self.output.commands.finish();

@@ -65,6 +65,7 @@ pub fn probes(subject: &Subject<'_>, options: &Options, output: &mut Dispatcher)
         None => {}
         Some(Form::Json) => output.sinks.message(&account::json(probes, &counters)),
         Some(Form::Table) => output.sinks.table(&account::table(probes, &counters)),
+        Some(Form::Report) => output.sinks.print(account::report(probes, &counters).as_bytes()),
     }
     Ok(())
 }
