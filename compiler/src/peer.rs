@@ -4,26 +4,30 @@
 //! exit status is 0 or 1.
 
 use std::ffi::OsString;
-use std::os::unix::process::CommandExt;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Command, ExitCode, ExitStatus};
 use std::sync::atomic::{AtomicI32, Ordering};
-use std::time::Instant;
 
 use nix::libc;
 use nix::sys::signal::{SaFlags, SigAction, SigHandler, SigSet, Signal, sigaction};
 use spile_abi::say::say;
+
+use crate::cli::clock::Clock;
 
 /// The session's process; 0 before there is one.
 static SESSION: AtomicI32 = AtomicI32::new(0);
 /// A signal that arrived before that.
 static EARLY: AtomicI32 = AtomicI32::new(0);
 
+/// The program that runs sessions for SystemTap.
+const STAPRUN: &str = "/usr/bin/staprun";
+
 const PASSED_ON: [Signal; 5] = [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP, Signal::SIGQUIT, Signal::SIGUSR2];
 
 /// How to run a session in a separate process.
 #[derive(Clone, Copy, Debug)]
 pub struct SessionProcess {
-    /// Say how pass 5 ended.
+    /// Say how long pass 5 took.
     pub verbose: bool,
 }
 
@@ -31,7 +35,7 @@ impl SessionProcess {
     /// Runs the loader with these arguments (the program's name first) to its end; signals sent to this process are passed
     /// on to it.
     pub fn run(self, arguments: Vec<OsString>) -> ExitCode {
-        let began = Instant::now();
+        let clock = Clock::start();
         // Even if the file that this program was started from has been replaced.
         let mut command = Command::new("/proc/self/exe");
         command.arg0(spilerun::staprun::STAPIO).arg(spilerun::staprun::SESSION).args(arguments.into_iter().skip(1));
@@ -48,20 +52,25 @@ impl SessionProcess {
             SESSION.store(0, Ordering::SeqCst);
             status
         });
-        let ended_well = match &status {
-            Ok(status) => ExitStatus::success(status),
-            Err(error) => {
-                say(&format!("ERROR: running the session's process: {error}\n"));
-                false
-            }
+        let failure = match &status {
+            Ok(status) => failure(*status),
+            Err(error) => Some(format!("ERROR: running the session's process: {error}")),
         };
         if self.verbose {
-            match ended_well {
-                true => say(&format!("Pass 5: run completed in {}ms.\n", began.elapsed().as_millis())),
-                false => say("Pass 5: run failed.\n"),
-            }
+            say(&format!("Pass 5: run completed in {}.\n", clock.times()));
         }
-        ExitCode::from(u8::from(!ended_well))
+        if let Some(failure) = &failure {
+            say(&format!("{failure}\nPass 5: run failed.\n"));
+        }
+        ExitCode::from(u8::from(failure.is_some()))
+    }
+}
+
+/// A line about a session that did not end well, as of a program that `stap` has started: all errors are status 1.
+fn failure(status: ExitStatus) -> Option<String> {
+    match status.signal() {
+        Some(signal) => Some(format!("WARNING: {STAPRUN} exited with signal: {signal}")),
+        None => (!status.success()).then(|| format!("WARNING: {STAPRUN} exited with status: 1")),
     }
 }
 

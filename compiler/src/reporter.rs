@@ -172,17 +172,30 @@ impl Reporter {
         }
     }
 
+    /// Prints a line that SystemTap does not have, with `-v`. Called as `stap`, with `-vv`: what reads the lines of `-v` looks for
+    /// each at the beginning of what is left.
+    pub fn detail(&self, line: impl FnOnce() -> String) {
+        if self.verbosity.iter().any(|verbosity| *verbosity > self.silent()) {
+            self.remark(&line());
+        }
+    }
+
+    /// How many `-v` print nothing of our own.
+    fn silent(&self) -> u8 {
+        u8::from(self.as_stap)
+    }
+
     /// Prints why the cache could not be used, with `-v`.
     pub fn cache_notices(&self, cache: &spile_base::cache::Cache) {
         for notice in cache.take_notices() {
-            self.pass(|| format!("NOTE: {notice}"));
+            self.detail(|| format!("NOTE: {notice}"));
         }
     }
 
     /// Prints what wildcards matched and cannot be probed: with `-v` some of it, with `-vv` all.
     pub fn left_out(&self, left_out: &[String]) {
         const SOME: usize = 20;
-        let shown = match self.verbosity[1] {
+        let shown = match self.verbosity[1].saturating_sub(self.silent()) {
             0 => return,
             1 => SOME,
             _ => left_out.len(),

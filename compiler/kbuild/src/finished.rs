@@ -25,6 +25,8 @@ pub struct CachedModule {
     pub module: Vec<u8>,
     /// Warnings of pass 2 and of the compiler, as they were printed.
     pub warnings: String,
+    /// How many probes, functions and globals pass 2 found, in words.
+    pub counts: String,
     /// Names of the modules that it probes.
     pub modules: Vec<String>,
 }
@@ -93,7 +95,8 @@ pub fn find(cache: &Cache, key: &Key) -> Option<CachedModule> {
         return None;
     }
     let modules = entry.text("modules")?.lines().map(str::to_string).collect();
-    Some(CachedModule { module: entry.take("ko")?, warnings: entry.text("warnings")?.to_string(), modules })
+    let [warnings, counts] = [entry.text("warnings")?, entry.text("counts")?].map(str::to_string);
+    Some(CachedModule { module: entry.take("ko")?, warnings, counts, modules })
 }
 
 /// Caches a module; `about` is for `--cache show`.
@@ -101,6 +104,7 @@ pub fn keep(cache: &Cache, key: &Key, finished: &CachedModule, inputs: impl Into
     let entry = Entry::new(about)
         .with("ko", finished.module.as_slice())
         .with("warnings", finished.warnings.as_bytes())
+        .with("counts", finished.counts.as_bytes())
         .with("modules", finished.modules.join("\n"))
         .with("inputs", Inputs::of(inputs).to_text());
     cache.put(Kind::Module, key, &entry);
@@ -176,6 +180,7 @@ mod tests {
         let finished = CachedModule {
             module: vec![1, 2],
             warnings: "w\n".into(),
+            counts: "1 probe".into(),
             modules: vec!["lustre".into(), "ptlrpc".into()],
         };
         keep(&cache, &key, &finished, [input.clone()], "about");

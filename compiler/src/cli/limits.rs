@@ -9,6 +9,32 @@ use spile_core::plan::Limits;
 pub const NAMES: &str = "INTERRUPTIBLE, KRETACTIVE, MAXACTION, MAXACTION_INTERRUPTIBLE, MAXBACKTRACE, MAXERRORS, MAXMAPENTRIES, MAXNESTING, \
      MAXSKIPPED, MAXSTACKBYTES, MAXSTACKWAIT, MAXSTRINGLEN, MAXTRACE, MAXTRYLOCK, MINSTACKSPACE, STP_ALIBI, STP_NO_OVERLOAD, STP_OVERLOAD_INTERVAL, STP_OVERLOAD_THRESHOLD, STRUCT_DEPTH, TRYLOCKDELAY, WHOLE_LOCKS";
 
+/// Sizes and methods of SystemTap's runtime that ours does not have.
+const WITHOUT_EFFECT: [&str; 17] = [
+    "MAPHASHBIAS",
+    "MAXUPROBES",
+    "STAP_OVERRIDE_STUCK_CONTEXT",
+    "STP_CTL_TIMER_INTERVAL",
+    "STP_FORCE_STDOUT_TTY",
+    "STP_MAXMEMORY",
+    "STP_MAX_PROCFS_FILES",
+    "STP_NO_BUILDID_CHECK",
+    "STP_ON_THE_FLY_INTERVAL",
+    "STP_PROCFS_BUFSIZE",
+    "STP_RELAY_TIMER_INTERVAL",
+    "STP_TIMELOCKDELAY",
+    "STP_TIMELOCKTRIES",
+    "STP_TIMING",
+    "STP_TIME_SYNC_INTERVAL",
+    "TASK_FINDER_MAP_ENTRY_ITEMS",
+    "TASK_FINDER_VMA_ENTRY_ITEMS",
+];
+
+/// Whether SystemTap's runtime reads this name, and it has no meaning here: what it reports of itself, or one of the above.
+pub fn is_of_systemtap(name: &str) -> bool {
+    name.starts_with("DEBUG_") || WITHOUT_EFFECT.contains(&name)
+}
+
 /// SystemTap's MAXACTION_INTERRUPTIBLE, if not given, is this many times MAXACTION.
 const INTERRUPTIBLE_FACTOR: u32 = 10;
 
@@ -48,6 +74,10 @@ pub fn read(defines: &[String], limits: &mut Limits) -> Result<Vec<(String, Stri
             "MINSTACKSPACE" => limits.least_stack = small(1024, 1 << 15)?,
             // Limits of the resolver.
             "STAP_CALLEE_MATCHALL" => {}
+            // What --suppress-handler-errors defines in SystemTap.
+            "STAP_SUPPRESS_HANDLER_ERRORS" => {
+                (limits.suppress_errors, limits.max_skipped) = (true, i32::MAX as u32);
+            }
             "STP_ALIBI" => limits.counts_only = true,
             "WHOLE_LOCKS" => limits.whole_locks = true,
             "STP_NO_OVERLOAD" => limits.no_overload = true,
@@ -106,6 +136,15 @@ mod tests {
         assert_eq!(actions(&["INTERRUPTIBLE=0"]), Ok(1000));
         assert_eq!(actions(&["INTERRUPTIBLE=0", "MAXACTION=7", "MAXACTION_INTERRUPTIBLE=5"]), Ok(7));
         assert_eq!(actions(&["MAXACTION=2147483647"]), Ok(2_147_483_647));
+    }
+
+    #[test]
+    fn names_of_systemtap() {
+        let errors =
+            limits(&["STAP_SUPPRESS_HANDLER_ERRORS"]).map(|limits| (limits.suppress_errors, limits.max_skipped));
+        assert_eq!(errors, Ok((true, i32::MAX as u32)));
+        let known = ["DEBUG_MEM", "MAPHASHBIAS", "MAXACTON", "STP_TIMING", "STP_OVERLOAD"].map(is_of_systemtap);
+        assert_eq!(known, [true, true, false, true, false]);
     }
 
     #[test]

@@ -27,6 +27,7 @@ use crate::target::Target;
 
 /// Passes 2 to 4 for `scripts`, the result of pass 1, or the module from the cache; then what remains of pass 5.
 pub(super) fn compile(session: &mut Session, job: Job, scripts: &[ast::Script]) -> Result<Outcome, Failed> {
+    refuse_empty(session, &job, scripts)?;
     if job.last_pass == 1 {
         let names = [job.script.name()].into_iter().chain(session.options.script.more.iter().map(|_| INPUT.into()));
         let texts =
@@ -61,9 +62,7 @@ pub(super) fn compile(session: &mut Session, job: Job, scripts: &[ast::Script]) 
     let found = key.as_ref().filter(|_| !session.options.build.keep).and_then(|key| finished::find(&cache, key));
     if let Some(finished) = found {
         session.times.add("cached module", clock.elapsed());
-        session
-            .reporter
-            .pass(|| format!("Pass 2-4: using cached module \"{}.ko\" in {}.", name.compiled, clock.times()));
+        say_cached(session, &finished, &name, &clock);
         if let Some(directory) = session.options.build.debug_info.clone() {
             let program = pass_2(session, scripts, &target)?;
             let (mut plan, _) = pass_3(session, &program, info, compile::form(&session.options.build, last_pass))?;
@@ -89,7 +88,7 @@ pub(super) fn compile(session: &mut Session, job: Job, scripts: &[ast::Script]) 
 
     let built = pass_4(session, &mut plan, &units, &target, &cache, &name)?;
     let clock = Clock::start();
-    let finished = module::finished(session, &built, &program)?;
+    let finished = module::finished(session, &built, counts(session, &program), &program)?;
     let decided = finished::is_decided(program.probes.iter().map(|probe| probe.script_point.as_str()));
     if let Some(key) = key.filter(|_| decided) {
         let inputs = inputs(session, built, &program, &target);
@@ -103,6 +102,38 @@ pub(super) fn compile(session: &mut Session, job: Job, scripts: &[ast::Script]) 
     finish(session, finished, &name, last_pass, &target)
 }
 
+/// A script without probes, functions, globals and C is a mistake already in pass 1.
+fn refuse_empty(session: &Session, job: &Job, scripts: &[ast::Script]) -> Result<(), Failed> {
+    let given = 1 + session.options.script.more.len();
+    if scripts.iter().take(given).any(|script| !script.items.is_empty()) {
+        return Ok(());
+    }
+    let failed = session.reporter.error(format!("input file '{}' is empty", job.script.name()));
+    session.reporter.remark("Pass 1: parse failed.");
+    Err(failed)
+}
+
+/// Says that passes 2 to 4 were left out; called as `stap`, as it says so of each.
+fn say_cached(session: &Session, finished: &CachedModule, name: &Name, clock: &Clock) {
+    if !session.options.as_stap {
+        let line = || format!("Pass 2-4: using cached module \"{}.ko\" in {}.", name.compiled, clock.times());
+        return session.reporter.pass(line);
+    }
+    session
+        .reporter
+        .pass(|| format!("Pass 2: analyzed script: {} using {}, in {}.", finished.counts, memory(), clock.times()));
+    for (pass, suffix) in [(3, "_src.c"), (4, ".ko")] {
+        session.reporter.pass(|| format!("Pass {pass}: using cached {}{suffix}", name.compiled));
+    }
+}
+
+/// `1 probe, 1 function, 0 embeds, 0 globals`.
+fn counts(session: &Session, program: &Program) -> String {
+    let probes = count(elaborate::listed_probes(program).count(), "probe");
+    let used = elaborate::Used::of(program, session.options.script.unoptimised);
+    format!("{probes}, {}", used.counts(program))
+}
+
 /// Pass 2: the scripts as a resolved program.
 fn pass_2(session: &mut Session, scripts: &[ast::Script], target: &Target) -> Result<Program, Failed> {
     let kernel = target.kernel.as_ref();
@@ -112,12 +143,10 @@ fn pass_2(session: &mut Session, scripts: &[ast::Script], target: &Target) -> Re
     drop(progress);
     session.times.add("elaborate", clock.elapsed());
     session.reporter.pass(|| {
-        let probes = count(elaborate::listed_probes(&program).count(), "probe");
-        let counts = elaborate::Used::of(&program, session.options.script.unoptimised).counts(&program);
-        format!("Pass 2: analyzed script: {probes}, {counts} using {}, in {}.", memory(), clock.times())
+        format!("Pass 2: analyzed script: {} using {}, in {}.", counts(session, &program), memory(), clock.times())
     });
     for remark in kernel.iter().flat_map(|kernel| kernel.remarks()) {
-        session.reporter.pass(|| format!("NOTE: {remark}"));
+        session.reporter.detail(|| format!("NOTE: {remark}"));
     }
     Ok(program)
 }
@@ -125,11 +154,16 @@ fn pass_2(session: &mut Session, scripts: &[ast::Script], target: &Target) -> Re
 /// Pass 3: the program's plan and its C text.
 fn pass_3(session: &mut Session, program: &Program, info: ModuleInfo, form: Form) -> Result<(Plan, Units), Failed> {
     let clock = Clock::start();
+    let module = info.module.clone();
     let plan = translate::plan(session, program, info)?;
     let units = translate::emit(&session.reporter, &plan, form)?;
     session.times.add("translate", clock.elapsed());
     session.reporter.pass(|| {
-        format!("Pass 3: translated to C ({} bytes) using {}, in {}.", units.script.len(), memory(), clock.times())
+        let what = match session.options.as_stap {
+            true => format!("into \"{module}_src.c\""),
+            false => format!("({} bytes)", units.script.len()),
+        };
+        format!("Pass 3: translated to C {what} using {}, in {}.", memory(), clock.times())
     });
     translate::report_memory(&session.reporter, &plan);
     translate::report_locks(&session.reporter, &session.sources, &plan);
@@ -147,10 +181,15 @@ fn pass_4(
 ) -> Result<Built, Failed> {
     let clock = Clock::start();
     let built = compile::compile(session, plan, units, target, cache)?;
+    let notes = built.notes.join("; ");
+    let apart = session.options.as_stap || notes.is_empty();
     session.reporter.pass(|| {
-        let notes = if built.notes.is_empty() { String::new() } else { format!(" ({})", built.notes.join("; ")) };
+        let notes = if apart { String::new() } else { format!(" ({notes})") };
         format!("Pass 4: compiled C into \"{}.ko\" in {}{notes}.", name.compiled, clock.times())
     });
+    if apart && !notes.is_empty() {
+        session.reporter.detail(|| format!("Pass 4: {notes}."));
+    }
     session.times.add("compile", clock.elapsed());
     for (stage, took) in &built.stages {
         session.times.add(format!("compile/{stage}"), *took);
@@ -172,7 +211,7 @@ fn inputs(session: &mut Session, built: Built, program: &Program, target: &Targe
 /// Names given by -D that are no limits, where no embedded C can use them.
 fn warn_of_unused_defines(session: &Session, plan: &Plan) {
     if plan.embedded.is_empty() {
-        for (name, _) in &plan.info.defines {
+        for (name, _) in plan.info.defines.iter().filter(|(name, _)| !limits::is_of_systemtap(name)) {
             session.reporter.remark(&format!(
                 "WARNING: -D {name}: no such limit, and the script has no C that could use it; there is {}",
                 limits::NAMES

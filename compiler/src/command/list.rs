@@ -2,10 +2,11 @@
 
 //! Lists of what scripts can name: `-l`, `-L`, `--dump-probe-types`, `--dump-probe-aliases`, `--dump-functions`.
 
-use spile_core::elaborate::{self, is_unprivileged};
+use spile_core::elaborate::{self, Privilege, is_unprivileged, is_unprivileged_point};
 use spile_core::{library, probe};
 use spile_syntax::ast;
 
+use crate::cli::options::Options;
 use crate::outcome::Outcome;
 use crate::passes::elaborate::resolver;
 use crate::passes::parse;
@@ -35,10 +36,16 @@ pub(super) fn list(
     print_lines(found)
 }
 
-/// `--dump-probe-types`: all forms of probe points but internal ones.
-pub(super) fn probe_types() -> Result<Outcome, Failed> {
+/// `--dump-probe-types`: all forms of probe points but internal ones; with `--privilege=stapusr` those that it allows. Called as
+/// `stap`, without what they are, as programs read it.
+pub(super) fn probe_types(options: &Options) -> Result<Outcome, Failed> {
+    let all = options.build.privilege() != Privilege::Usr;
     let public = probe::forms().filter(|form| !form.spelling.starts_with('_'));
-    print_lines(public.map(|form| format!("{} /* {} */", form.spelling, form.doc)))
+    let allowed = public.filter(|form| all || is_unprivileged_point(form.spelling));
+    print_lines(allowed.map(|form| match options.as_stap {
+        true => form.spelling.to_string(),
+        false => format!("{} /* {} */", form.spelling, form.doc),
+    }))
 }
 
 /// `--dump-probe-aliases`

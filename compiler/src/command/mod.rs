@@ -86,7 +86,7 @@ impl StandaloneCommand {
             StandaloneCommand::Format => format::format(session),
             StandaloneCommand::FromBpftrace(program) => bpftrace::translate(session, &program),
             StandaloneCommand::LanguageServer => language_server::serve(session),
-            StandaloneCommand::ProbeTypes => list::probe_types(),
+            StandaloneCommand::ProbeTypes => list::probe_types(&session.options),
             StandaloneCommand::Servers => {
                 session.reporter.notice("NOTE: there are no compile servers: spile compiles on this host");
                 Ok(Outcome::Done(std::process::ExitCode::SUCCESS))

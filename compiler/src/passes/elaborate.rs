@@ -89,7 +89,9 @@ pub fn elaborate(
     session.reporter.diagnose(&session.sources, "Pass 2: analysis", &problems)?;
     session.reporter.left_out(&program.left_out);
     if program.probes.is_empty() {
-        return Err(session.reporter.fail("the script has no probes", &["Pass 2: analysis failed.".to_string()]));
+        let failed = session.reporter.fail_as("E0165", "no probes found", &["the script has none".to_string()]);
+        session.reporter.remark("Pass 2: analysis failed.");
+        return Err(failed);
     }
     if let Some(kernel) = kernel.filter(|_| options.guru) {
         let fingerprints = probe::fingerprint::fingerprints(&program, kernel);

@@ -82,11 +82,16 @@ pub fn key(session: &Session, target: &Target, title: &str, numbered: bool) -> O
     }))
 }
 
-/// The result of pass 4, with the warnings so far.
-pub fn finished(session: &Session, built: &kbuild::Built, program: &Program) -> Result<CachedModule, Failed> {
+/// The result of pass 4, with the warnings so far; `counts`: of what pass 2 found.
+pub fn finished(
+    session: &Session,
+    built: &kbuild::Built,
+    counts: String,
+    program: &Program,
+) -> Result<CachedModule, Failed> {
     let module = session.read_file(&built.module)?;
     let modules = program.targets.iter().map(|target| target.name.clone()).filter(|name| !name.is_empty()).collect();
-    Ok(CachedModule { module, warnings: session.reporter.recorded().to_string(), modules })
+    Ok(CachedModule { module, warnings: session.reporter.recorded().to_string(), counts, modules })
 }
 
 /// Writes the module, new or from the cache, into the session's directory, sealed and (where asked for) signed. Gives its

@@ -99,7 +99,7 @@ pub fn report_memory(reporter: &Reporter, plan: &Plan) {
     if bytes == plan::memory::Bytes::default() {
         return;
     }
-    reporter.pass(|| {
+    reporter.detail(|| {
         let [small, large, more] =
             [bytes.on(2), bytes.on(256), bytes.more_for_a_cpu()].map(|bytes| bytes.div_ceil(1024));
         let start = format!("Arrays take {small} KiB on 2 CPUs, {large} KiB on 256");
@@ -113,7 +113,7 @@ pub fn report_memory(reporter: &Reporter, plan: &Plan) {
 /// With `-v`: how arrays are locked, and why some are as a whole.
 pub fn report_locks(reporter: &Reporter, sources: &SourceMap, plan: &Plan) {
     for (array, locking) in &plan.locking {
-        reporter.pass(|| {
+        reporter.detail(|| {
             let how = match locking {
                 Locking::None => "no lock: nothing changes it while probes are armed".into(),
                 Locking::EachCpu => "values on each CPU".into(),

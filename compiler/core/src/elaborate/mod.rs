@@ -41,7 +41,7 @@ mod unneeded;
 pub use crate::program::Privilege;
 pub use first::check_text;
 pub use listing::{ListedSite, list, sites};
-pub use privilege::is_unprivileged;
+pub use privilege::{is_unprivileged, is_unprivileged_point};
 
 use std::rc::Rc;
 

@@ -294,6 +294,19 @@ pub(super) fn restrict(env: &mut Environment, program: &mut Program) {
     problems.into_iter().for_each(|problem| env.report(problem));
 }
 
+/// Whether scripts for such users can have points of that form.
+pub fn is_unprivileged_point(spelling: &str) -> bool {
+    let first = |text: &'static str| {
+        spelling.strip_prefix(text).is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '(']))
+    };
+    match () {
+        () if first("timer.profile") => false,
+        // Watchpoints.
+        () if first("process") => !spelling.contains(".data("),
+        () => ["begin", "end", "error", "never", "timer"].into_iter().any(first),
+    }
+}
+
 /// What a handler at this point sees; None: the point is refused.
 fn sight(probe: &Probe) -> Option<Sight> {
     let mut parts = probe.point.split(['.', '(']);
@@ -499,6 +512,14 @@ impl Found {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn points_of_ones_own_processes_are_allowed() {
+        let allowed = ["begin", "timer.ms(number)", "process.syscall", "process(string).function(string).return"];
+        assert!(allowed.into_iter().all(is_unprivileged_point));
+        let refused = ["timer.profile", "process(string).data(string).write", "kernel.function(string)", "procfs.read"];
+        assert!(!refused.into_iter().any(is_unprivileged_point));
+    }
 
     #[test]
     fn the_builtins_that_are_listed_exist_and_need_no_guru_mode() {

@@ -102,7 +102,8 @@ impl Options {
         session.pid = session.pid.filter(|pid| *pid != 0);
         let counts_only = self.script.limits().is_ok_and(|(limits, _)| limits.counts_only);
         if self.run.timing || counts_only {
-            session.stats = session.stats.or(Some(account::Form::Table));
+            let form = if self.as_stap && self.run.timing { account::Form::Report } else { account::Form::Table };
+            session.stats = session.stats.or(Some(form));
         }
         session
     }
