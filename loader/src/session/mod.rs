@@ -112,22 +112,21 @@ pub fn set_up(device: &Device, options: &Options, target: &Target) -> Result<(),
 
 /// The time zone of this process, now: seconds west of Greenwich, and the beginning of its name.
 fn time_zone() -> (i32, [u8; ZONE_BYTES]) {
-    let mut zone = [0; ZONE_BYTES];
+    const DAY: i64 = 24 * 60 * 60;
     // SAFETY: time(2) accepts a null pointer.
     let now = unsafe { libc::time(std::ptr::null_mut()) };
     // SAFETY: an all-zero `tm` is valid.
     let mut parts: libc::tm = unsafe { std::mem::zeroed() };
     // SAFETY: both arguments live over the call.
-    if unsafe { libc::localtime_r(&now, &mut parts) }.is_null() || parts.tm_zone.is_null() {
-        zone[..3].copy_from_slice(b"UTC");
-        return (0, zone);
-    }
+    let known = !unsafe { libc::localtime_r(&now, &mut parts) }.is_null() && !parts.tm_zone.is_null();
     // SAFETY: a name of the C library's, which nothing changes meanwhile.
-    let name = unsafe { CStr::from_ptr(parts.tm_zone) }.to_bytes();
-    let length = name.len().min(ZONE_BYTES - 1);
-    zone[..length].copy_from_slice(&name[..length]);
-    const DAY: i64 = 24 * 60 * 60;
-    ((-parts.tm_gmtoff).clamp(-DAY, DAY) as i32, zone)
+    let name = if known { unsafe { CStr::from_ptr(parts.tm_zone) }.to_bytes() } else { b"UTC" };
+    let mut zone = [0; ZONE_BYTES];
+    for (to, from) in zone.iter_mut().zip(name.iter().take(ZONE_BYTES - 1)) {
+        *to = *from;
+    }
+    let west = if known { -parts.tm_gmtoff } else { 0 };
+    (west.clamp(-DAY, DAY) as i32, zone)
 }
 
 /// Runs the session of a loaded module, after [`set_up`], until it ends or is left. Once the device is closed, the
