@@ -130,7 +130,7 @@ fn resolve(point: &Point, resolver: &mut Resolver) -> Result<Vec<Site>, PointErr
         }
         return Ok(vec![site(point, counter(event_type as u32, config, name), Rc::new(NoContext))]);
     }
-    let sample = match (in_range("sample", 1, i64::MAX)?, in_range("hz", 1, HIGHEST_FREQUENCY)?) {
+    let sample = match (in_range("sample", 1, i64::MAX)?, in_range("hz", 0, HIGHEST_FREQUENCY)?) {
         (Some(period), _) => Sample::Period(period as u64),
         (None, Some(frequency)) => Sample::Frequency(frequency as u64),
         (None, None) => Sample::Period(DEFAULT_PERIOD),
