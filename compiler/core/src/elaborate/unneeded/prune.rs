@@ -11,7 +11,7 @@ use super::effect::Effects;
 use crate::elaborate::error::Unneeded;
 use crate::elaborate::names::Names;
 use spile_source::Span;
-use spile_syntax::ast::{AssignOp, Block, Expr, ExprKind, Index, Stmt, StmtKind};
+use spile_syntax::ast::{self, AssignOp, Block, Expr, ExprKind, Index, Stmt, StmtKind};
 use spile_syntax::visit;
 
 /// Variables that statements mention, without globals.
@@ -111,7 +111,14 @@ fn assigns<'a>(names: &Names<'a>, statement: &'a Stmt, assigned: &mut Vec<&'a st
     }
 }
 
-/// Whether evaluating it has no effect; functions that the compiler's own library calls for a value are assumed to have
+/// Whether the compiler's own library calls a function of its own, for a value.
+fn is_assumed(names: &Names, name: &ast::Name, arity: usize) -> bool {
+    let called = names.overloads_and_after(name.span, &name.text, arity);
+    names.is_own_library(name.span)
+        && called.iter().all(|index| names.is_own_library(names.functions[index.index()].name.span))
+}
+
+/// Whether evaluating it has no effect; functions of the compiler's own library that it calls for a value are assumed to have
 /// none.
 fn is_value<'a>(names: &Names<'a>, expr: &'a Expr) -> bool {
     let value = |expr: &'a Expr| is_value(names, expr);
@@ -134,7 +141,7 @@ fn is_value<'a>(names: &Names<'a>, expr: &'a Expr) -> bool {
         ExprKind::Index(base, indices) => value(base) && indices.iter().all(index),
         ExprKind::Call(name, arguments) => {
             arguments.iter().all(value)
-                && (names.is_own_library(name.span) || !Effects::call_has_any(names, name, arguments.len()))
+                && (is_assumed(names, name, arguments.len()) || !Effects::call_has_any(names, name, arguments.len()))
         }
         ExprKind::Binary(_, left, right) => value(left) && value(right),
         ExprKind::Conditional(condition, then, otherwise) => {
