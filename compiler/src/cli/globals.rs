@@ -4,7 +4,7 @@
 
 use spile_source::diagnostic::{Code, Diagnostic, suggest};
 use spile_source::{Origin, SourceMap, Span};
-use spile_syntax::ast::{AssignOp, Expr, ExprKind, FunctionBody, Global, Item, Literal, Script, StmtKind};
+use spile_syntax::ast::{AssignOp, Expr, ExprKind, Function, FunctionBody, Global, Item, Literal, Script, StmtKind};
 use spile_syntax::visit;
 
 const CODE: Code = Code("W0109");
@@ -73,9 +73,12 @@ fn table_use(sources: &SourceMap, scripts: &[Script], global: &Global) -> Option
         found = found.or(table.filter(|table| is_it(table)).map(|table| table.span));
     };
     let mut loops = None;
-    for item in scripts.iter().filter(|script| means(sources, script, global)).flat_map(|script| &script.items) {
+    let is_hidden = |function: &Function| function.parameters.iter().any(|own| own.name.text == *name);
+    let scripts = scripts.iter().filter(|script| means(sources, script, global));
+    for (script, item) in scripts.flat_map(|script| script.items.iter().map(move |item| (script, item))) {
         let blocks = match item {
-            Item::Function(function) if function.parameters.iter().any(|own| own.name.text == *name) => Vec::new(),
+            // In its own file it is the global that `name[...]` means.
+            Item::Function(function) if is_hidden(function) && script.file != global.name.span.file => Vec::new(),
             Item::Probe(probe) => vec![&probe.body],
             Item::Alias(alias) => alias.prologue.iter().chain(&alias.epilogue).collect(),
             Item::Function(function) => match &function.body {
@@ -192,6 +195,7 @@ mod tests {
             "global a probe end { foreach (k in a) println(k) }",
             "global a function f() { a <<< 1 }",
             "global a probe x = begin { println(@count(a)) }",
+            "global a function f(a) { a[1] = 2 }",
         ] {
             let (initial, problems) = assigned(script, "a", "1");
             assert_eq!((initial, problems.len()), (None, 1), "{script}");

@@ -2,7 +2,7 @@
 
 //! The first phase: the declarations of the scripts and the library, and which one a name refers to.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
 use super::environment::{Environment, is_library};
@@ -35,6 +35,8 @@ pub(super) struct Names<'a> {
     aliases: Vec<&'a ast::Alias>,
     /// The same by the first component of a name, with the number of that name.
     alias_places: HashMap<&'a str, Vec<(usize, usize)>>,
+    /// Where functions name parameters that hide a global of the name, also in `name[...]`.
+    parameters: HashSet<Span>,
     /// Names of library files that no script needs: for suggestions.
     pub offered: Rc<PublicNames>,
 }
@@ -57,6 +59,7 @@ pub(super) fn declare<'a>(env: &mut Environment<'a>, scripts: &'a [ast::Script])
             }
         }
     }
+    names.find_parameters();
     names
 }
 
@@ -80,8 +83,46 @@ impl<'a> Names<'a> {
             function_names: HashMap::new(),
             aliases: Vec::new(),
             alias_places: HashMap::new(),
+            parameters: HashSet::new(),
             offered: Rc::default(),
         }
+    }
+
+    /// In a function with a parameter `name`, `name[...]` is an element of the global array of that name, as in SystemTap; but
+    /// not of a global that a library's function cannot mean, or that is no array.
+    fn find_parameters(&mut self) {
+        let mut found = HashSet::new();
+        for function in &self.functions {
+            let ast::FunctionBody::Script(block) = &function.body else { continue };
+            let file = self.sources.reader(function.name.span);
+            let hides = |name: &ast::Name| {
+                let global = self.find_global(function.name.span, &name.text).map(|id| self.globals[id.index()]);
+                global.is_some_and(|global| global.initial.is_some() || self.sources.reader(global.name.span) != file)
+            };
+            let names: Vec<&str> = function
+                .parameters
+                .iter()
+                .filter(|parameter| hides(&parameter.name))
+                .map(|parameter| parameter.name.text.as_str())
+                .collect();
+            if names.is_empty() {
+                continue;
+            }
+            let mut see = |expr: &ast::Expr| {
+                if let ast::ExprKind::Ident(name) = &expr.kind
+                    && names.contains(&name.as_str())
+                {
+                    found.insert(expr.span);
+                }
+            };
+            visit::expressions(block, &mut see);
+            visit::statements(block, &mut |statement| {
+                if let ast::StmtKind::Foreach(foreach) = &statement.kind {
+                    see(&foreach.array);
+                }
+            });
+        }
+        self.parameters = found;
     }
 
     fn declare_alias(&mut self, env: &mut Environment<'a>, alias: &'a ast::Alias) {
@@ -165,6 +206,9 @@ impl<'a> Names<'a> {
     /// The global that a name at this place refers to. The compiler's own library sees no globals of others, so that these
     /// may have any name. What a macro produces belongs to the file with its call.
     pub fn find_global(&self, span: Span, name: &str) -> Option<GlobalId> {
+        if self.parameters.contains(&span) {
+            return None;
+        }
         let file = self.sources.reader(span);
         let seen = |id: &&GlobalId| !self.is_own(file) || self.is_own(self.globals[id.index()].name.span.file);
         self.global_names
