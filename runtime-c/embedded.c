@@ -31,22 +31,36 @@ void spile_embedded_print(struct spile_context *c, const char *format, ...)
 	va_end(arguments);
 }
 
-/* Prints to the output of the run on this CPU; outside of a run it does nothing. */
-void spile_embedded_say(const char *format, ...)
+/* Writes a record of the run on this CPU; outside of a run it does nothing. */
+static void write_record(int type, u32 id, const char *format, va_list arguments)
 {
 	struct spile_cpu *cpu = spile_this_cpu();
+
+	if (READ_ONCE(cpu->context.busy) && !cpu->context.error)
+		spile_ring_format_of(cpu, type, id, format, arguments);
+}
+
+void spile_embedded_say(const char *format, ...)
+{
 	va_list arguments;
 
-	if (!READ_ONCE(cpu->context.busy) || cpu->context.error)
-		return;
 	va_start(arguments, format);
-	spile_ring_format_of(cpu, SPILE_RECORD_PRINT, SPILE_FORMAT_TEXT, format, arguments);
+	write_record(SPILE_RECORD_PRINT, SPILE_FORMAT_TEXT, format, arguments);
+	va_end(arguments);
+}
+
+void spile_embedded_warn(const char *format, ...)
+{
+	va_list arguments;
+
+	va_start(arguments, format);
+	write_record(SPILE_RECORD_WARN, 0, format, arguments);
 	va_end(arguments);
 }
 
 /*
- * Sets what embedded C reads of the context by SystemTap's names: registers, and which of them
- * were hit.
+ * Sets what embedded C reads of the context by SystemTap's names: registers, which of them
+ * were hit, and the probe point.
  */
 void spile_embedded_registers(struct spile_context *c)
 {
@@ -56,6 +70,7 @@ void spile_embedded_registers(struct spile_context *c)
 	c->user_mode_p = user;
 	c->kregs = user ? NULL : regs;
 	c->uregs = user ? regs : current->mm ? task_pt_regs(current) : NULL;
+	c->probe_point = c->probe->point;
 }
 
 /* If `to` is NULL the bytes are only read, a page and a half at most, in pieces. */

@@ -99,7 +99,9 @@ bool spile_embedded_read(struct spile_context *c, void *to, const volatile void 
 			 bool user);
 void spile_embedded_write(struct spile_context *c, volatile void *to, const void *from,
 			  size_t bytes, bool user);
+/* Outside of a handler's run they do nothing. */
 __printf(1, 2) void spile_embedded_say(const char *format, ...);
+__printf(1, 2) void spile_embedded_warn(const char *format, ...);
 void spile_embedded_registers(struct spile_context *c);
 bool spile_embedded_copy(struct spile_context *c, void *to, const volatile void *from, size_t bytes,
 			 bool user);
@@ -134,6 +136,10 @@ static inline struct spile_string __maybe_unused spile_embedded_string(const cha
 #define _stp_print(text) spile_embedded_say("%s", (const char *)(text))
 #define _stp_print_char(character) spile_embedded_say("%c", (int)(character))
 #define _stp_print_flush() do { } while (0)	/* the loader reads what there is */
+/* Both go on, and are told to the user at once; STAP_ERROR() ends the function. */
+#define _stp_warn(...) spile_embedded_warn(__VA_ARGS__)
+#define _stp_error(format, ...) spile_embedded_warn("error: " format, ##__VA_ARGS__)
+#define _stp_dbug(...) do { } while (0)
 #define _stp_snprintf scnprintf
 #define _stp_vsnprintf vscnprintf
 

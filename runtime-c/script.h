@@ -147,6 +147,7 @@ struct spile_context {
 	struct pt_regs *kregs;		/* where the kernel was hit; 0 where it was not */
 	struct pt_regs *uregs;		/* the program's; 0 for a kernel thread */
 	int user_mode_p;		/* a program was hit */
+	const char *probe_point;	/* as pp() */
 	char error_buffer[SPILE_ERROR_BUFFER];	/* for text that last_error points to */
 };
 

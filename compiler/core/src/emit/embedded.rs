@@ -201,7 +201,7 @@ fn define_result(unit: &mut String, returns: Option<Type>, long: &str, text: &st
 }
 
 /// Members of CONTEXT that are set for functions that name them.
-const CONTEXT_REGISTERS: [&str; 3] = ["kregs", "uregs", "user_mode_p"];
+const CONTEXT_REGISTERS: [&str; 4] = ["kregs", "uregs", "user_mode_p", "probe_point"];
 
 /// Whether a C text contains the name.
 fn has_word(text: &str, word: &str) -> bool {
