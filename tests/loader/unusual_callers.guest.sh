@@ -1,5 +1,5 @@
 # Shows: unusual callers of a set-uid spilerun: no arguments at all, thousands of them, an invalid environment, signals
-# blocked and ignored, timers, a thousand descriptors, own namespaces, a root directory with its own groups, a subreaper
+# blocked and ignored (a command that ends, and SIGTERM, end the session nevertheless), timers, a thousand descriptors, own namespaces, a root directory with its own groups, a subreaper
 # that becomes the parent of its processes, shared directory and descriptors: each gets a status and a message, and
 # root's rights only if entitled, and no module stays.
 # script: ticks ticks.stp
@@ -21,6 +21,8 @@
 # With a shared directory it gets no rights (fs/exec.c, check_unsafe_exec()).
 # stdout: ^shares: 4$
 # stdout: ^jail: 4$
+# stdout: ^blocked, the command ends: 0$
+# stdout: ^blocked, a signal ends it: (0|124)$
 
 approve ./*.ko
 printf 'spileusr:x:601:usr\n' >>/etc/group
@@ -45,3 +47,9 @@ for way in noargs long environ blocked alarm files user spaces adopts group empt
 	echo "$way: $s"
 	[ $s != 124 ] || cat /tmp/err
 done
+s=$(status usr "timeout -s KILL 60 caller blocked /usr/bin/suid ticks -c true")
+judge blocked
+echo "blocked, the command ends: $s"
+s=$(status usr "timeout -k 60 5 caller blocked /usr/bin/suid ticks")
+judge blocked
+echo "blocked, a signal ends it: $s"
