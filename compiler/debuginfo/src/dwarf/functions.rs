@@ -239,7 +239,8 @@ impl Dwarf {
         bodies.sort_by_key(|body| (body.is_part(), body.entry));
         bodies.dedup_by_key(|body| body.entry);
         // A weak function that another one replaces: its code has been linked, but has lost its name and is never run.
-        bodies.retain(|body| body.symbol.is_some() || !self.has_symbol(&name));
+        // A static one has nothing to do with what other units call so.
+        bodies.retain(|body| body.symbol.is_some() || !external || !self.has_symbol(&name));
         inlined.sort();
         inlined.dedup();
         if bodies.is_empty() && inlined.is_empty() {
