@@ -613,6 +613,11 @@ impl Elf {
             if parameters.is_some_and(|parameters| !takes(parameters, symbol.name)) {
                 return None;
             }
+            // Linkers write the version of a symbol behind its name: `f@@V2`, `f@V1`.
+            let plain = symbol.name.split_once('@').map_or(symbol.name, |(plain, _)| plain);
+            if spile_base::glob::matches(pattern, plain) {
+                return Some((plain.to_string(), self.address(symbol.at)?));
+            }
             if spile_base::glob::matches(pattern, symbol.name) {
                 return Some((symbol.name.to_string(), self.address(symbol.at)?));
             }
