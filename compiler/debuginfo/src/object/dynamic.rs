@@ -18,9 +18,18 @@ impl Elf {
         self.dynamic(DT_NEEDED)
     }
 
-    /// Directories that are searched before the system's, `$ORIGIN` not replaced.
+    /// Directories that are searched for what it needs itself, behind those of `LD_LIBRARY_PATH`; `$ORIGIN` not replaced.
     pub fn run_path(&self) -> Vec<String> {
-        let paths = [self.dynamic(DT_RUNPATH), self.dynamic(DT_RPATH)].concat();
+        self.directories(DT_RUNPATH)
+    }
+
+    /// Directories that are searched first, also for what the libraries need that it needs.
+    pub fn load_path(&self) -> Vec<String> {
+        self.directories(DT_RPATH)
+    }
+
+    fn directories(&self, tag: u64) -> Vec<String> {
+        let paths = self.dynamic(tag);
         paths.iter().flat_map(|path| path.split(':')).filter(|path| !path.is_empty()).map(str::to_string).collect()
     }
 

@@ -6,6 +6,7 @@
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 
 use super::kernel::Root;
 use crate::Elf;
@@ -34,17 +35,34 @@ pub(super) fn system_directories(root: &Root) -> Vec<PathBuf> {
     directories
 }
 
-/// Paths of the libraries that the program at `path` needs, and that those need, each once; and of the dynamic linker.
-pub(super) fn of_program(path: &Path, elf: &Elf, root: &Root) -> Vec<PathBuf> {
+/// The directories of `LD_LIBRARY_PATH`, whose entries end with a colon or semicolon.
+pub(super) fn directories_in(variable: &str) -> Vec<PathBuf> {
+    variable.split([':', ';']).filter(|path| !path.is_empty()).map(PathBuf::from).collect()
+}
+
+/// What a file needs, and who asks for it.
+struct Wanted {
+    name: String,
+    /// Directories of DT_RPATH, of the file and of those that it was loaded for: searched first.
+    first: Rc<Vec<PathBuf>>,
+    /// Directories of the file's DT_RUNPATH.
+    own: Rc<Vec<PathBuf>>,
+    /// Directories of DT_RPATH that the libraries' own are added to.
+    passed_on: Rc<Vec<PathBuf>>,
+}
+
+/// Paths of the libraries that the program at `path` needs, and that those need, each once; and of the dynamic linker. `named`:
+/// the directories that LD_LIBRARY_PATH names.
+pub(super) fn of_program(path: &Path, elf: &Elf, root: &Root, named: &[PathBuf]) -> Vec<PathBuf> {
     let system = system_directories(root);
     let mut found: Vec<PathBuf> = Vec::new();
     let mut seen: BTreeSet<String> = BTreeSet::new();
-    let mut waiting = wanted(path, elf);
-    while let Some((name, own)) = waiting.pop() {
+    let mut waiting = wanted(path, elf, &Rc::default());
+    while let Some(Wanted { name, first, own, passed_on }) = waiting.pop() {
         if !seen.insert(name.clone()) || seen.len() > MOST {
             continue;
         }
-        let places = own.iter().chain(&system).map(|directory| directory.join(&name));
+        let places = first.iter().chain(named).chain(own.iter()).chain(&system).map(|directory| directory.join(&name));
         let places = if name.contains('/') { vec![root.at(&name)] } else { places.collect() };
         let Some((place, library)) = places.into_iter().find_map(|place| {
             let library = Elf::open_program(&place).ok()?;
@@ -52,20 +70,30 @@ pub(super) fn of_program(path: &Path, elf: &Elf, root: &Root) -> Vec<PathBuf> {
         }) else {
             continue;
         };
-        waiting.extend(wanted(&place, &library));
+        waiting.extend(wanted(&place, &library, &passed_on));
         found.push(place);
     }
     found.sort();
     found
 }
 
-/// What the file needs, each with the directories that are searched first.
-fn wanted(path: &Path, elf: &Elf) -> Vec<(String, Vec<PathBuf>)> {
+/// What the file needs; `around`: the directories of DT_RPATH of those that it was loaded for, which do not count where a file has
+/// DT_RUNPATH.
+fn wanted(path: &Path, elf: &Elf, around: &Rc<Vec<PathBuf>>) -> Vec<Wanted> {
     let origin = path.parent().unwrap_or(Path::new("/")).display().to_string();
-    let own: Vec<PathBuf> = elf
-        .run_path()
-        .iter()
-        .map(|path| PathBuf::from(path.replace("$ORIGIN", &origin).replace("${ORIGIN}", &origin)))
-        .collect();
-    elf.needed().into_iter().chain(elf.interpreter()).map(|name| (name, own.clone())).collect()
+    let replaced = |paths: Vec<String>| -> Vec<PathBuf> {
+        let whole = |path: &String| PathBuf::from(path.replace("$ORIGIN", &origin).replace("${ORIGIN}", &origin));
+        paths.iter().map(whole).collect()
+    };
+    let own = Rc::new(replaced(elf.run_path()));
+    let (first, passed_on) = match own.is_empty() {
+        true => {
+            let all = Rc::new([replaced(elf.load_path()), around.to_vec()].concat());
+            (all.clone(), all)
+        }
+        false => (Rc::default(), around.clone()),
+    };
+    let names = elf.needed().into_iter().chain(elf.interpreter());
+    let wanted = |name| Wanted { name, first: first.clone(), own: own.clone(), passed_on: passed_on.clone() };
+    names.map(wanted).collect()
 }

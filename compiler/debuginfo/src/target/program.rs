@@ -184,7 +184,11 @@ impl Programs {
             Some(pid) => mapped_by(pid)?,
             None => {
                 let inside = in_root_of_process(program.path()).map(|(root, _)| Root(Some(root)));
-                libraries::of_program(program.path(), program.mapped(), &inside.unwrap_or_else(|| self.root()))
+                // Of this environment: the command of -c has it, and who starts a program here usually too.
+                let named = std::env::var("LD_LIBRARY_PATH").unwrap_or_default();
+                let elsewhere = inside.is_some() || self.options.sysroot.is_some();
+                let named = if elsewhere { Vec::new() } else { libraries::directories_in(&named) };
+                libraries::of_program(program.path(), program.mapped(), &inside.unwrap_or_else(|| self.root()), &named)
             }
         };
         let fits = |path: &&PathBuf| {
