@@ -34,7 +34,13 @@ pub(super) fn is_early(found: &Result<FoundVariable, Unavailable>) -> bool {
 /// Whether the location is relative to the frame pointer, or below the stack pointer, or a pointer there is to it: neither is the
 /// function's own before it has made its frame.
 fn is_below_frame(location: &Location) -> bool {
-    let Location::Memory(ops) = location else { return false };
+    let ops = match location {
+        Location::Memory(ops) => ops,
+        Location::Pieces(pieces) => {
+            return pieces.iter().filter_map(|piece| piece.location.as_ref()).any(is_below_frame);
+        }
+        _ => return false,
+    };
     let Some(Op::Register(register)) = ops.first() else { return false };
     let mut offset = 0i64;
     let mut last = 0i64;
@@ -52,6 +58,8 @@ fn is_below_frame(location: &Location) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use spile_debuginfo::Piece;
+
     use super::*;
 
     #[test]
@@ -66,5 +74,10 @@ mod tests {
         // A parameter that is passed on the stack.
         assert!(!at(&[Op::Register(7), Op::Const(8), Op::Add]));
         assert!(!is_below_frame(&Location::Register(5)));
+        // In pieces, of which one is stored there.
+        let piece = |location| Piece { location: Some(location), bits: 64, first_bit: 0 };
+        let below = Location::Memory(vec![Op::Register(7), Op::Const(8), Op::Add, Op::Const(-16), Op::Add]);
+        assert!(is_below_frame(&Location::Pieces(vec![piece(Location::Register(5)), piece(below)])));
+        assert!(!is_below_frame(&Location::Pieces(vec![piece(Location::Register(5)), piece(Location::Register(4))])));
     }
 }
