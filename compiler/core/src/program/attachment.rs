@@ -106,6 +106,12 @@ impl Attachment {
         self
     }
 
+    /// The same with another value of a member.
+    pub fn changed(mut self, member: &'static str, value: Value) -> Attachment {
+        self.members.iter_mut().filter(|(name, _)| *name == member).for_each(|(_, old)| *old = value.clone());
+        self
+    }
+
     /// Where in the code of a target the site is; None if it is not attached to an instruction there.
     pub fn code(&self) -> Option<&Place> {
         let in_code = matches!(self.mechanism.registers, Registers::Code | Registers::Return);

@@ -38,6 +38,8 @@ pub(super) fn resolve_in(point: &Point, object: &Rc<Object>, resolver: &mut Reso
             name: name.clone(),
             why: why.to_string(),
         })?;
+        // No frame has been made there, whether a symbol tells that it is an entry or not.
+        let attachment = attachment.changed("uprobe.at_entry", true.into());
         let inner = SymbolContext { object: object.clone(), symbol: name.clone(), returning };
         sites.push(Site {
             point: format!("{}.plt(\"{name}\"){suffix}", owner_of(object)),
