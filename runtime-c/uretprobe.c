@@ -17,6 +17,10 @@
 #include "site.h"
 #include "uprobe.h"
 
+enum {
+	MOST_TAKEN = 64		/* bytes of arguments that a function may take off the stack */
+};
+
 /* Bytes of the return address, which a return takes off the stack. */
 static unsigned long return_bytes(struct pt_regs *regs)
 {
@@ -78,6 +82,22 @@ static int handle_program_entry(struct uprobe_consumer *self, struct pt_regs *re
 	return 0;
 }
 
+/*
+ * What the call's entry has saved. A 32-bit function may also take its arguments off the
+ * stack (ret $4, as those that return a struct do); how many bytes these are is not known.
+ */
+static struct spile_saved_entry *find_saved(const struct spile_site *site, struct pt_regs *regs)
+{
+	unsigned long sp = kernel_stack_pointer(regs) - return_bytes(regs), taken;
+	struct spile_saved_entry *saved = spile_uprobe_entry_find(site, sp);
+
+	if (user_64bit_mode(regs))
+		return saved;
+	for (taken = 4; !saved && taken <= MOST_TAKEN; taken += 4)
+		saved = spile_uprobe_entry_find(site, sp - taken);
+	return saved;
+}
+
 static int handle_program_return(struct uprobe_consumer *self, unsigned long function,
 				 struct pt_regs *regs SPILE_UPROBE_DATA)
 {
@@ -88,8 +108,7 @@ static int handle_program_return(struct uprobe_consumer *self, unsigned long fun
 	char *data = NULL;
 
 	if (probe->entry_handler) {
-		saved = spile_uprobe_entry_find(site, kernel_stack_pointer(regs) -
-							      return_bytes(regs));
+		saved = find_saved(site, regs);
 		/* The entry was missed, or its process is not followed. */
 		if (!saved)
 			return 0;
