@@ -217,6 +217,11 @@ impl DebugInfo {
         self.0.return_address(at)
     }
 
+    /// Namespaces, types and functions around a function of that name: `ns::Class`, or nothing.
+    pub fn scope(&self, id: FunctionId, name: &str) -> Result<String, Error> {
+        self.0.scope(id, name)
+    }
+
     /// The directory in which the function's file was compiled: the path of its file may begin there.
     pub fn compiled_in(&self, id: FunctionId) -> Option<String> {
         self.0.compiled_in(id)

@@ -49,19 +49,28 @@ pub(super) fn parse(text: &str) -> Option<(FunctionPattern, Lines)> {
 }
 
 /// Where the functions of files begin, to distinguish a function's own lines from those of code inlined into it.
-pub(super) struct FunctionStarts(BTreeMap<String, Vec<u32>>);
+pub(super) struct FunctionStarts(BTreeMap<String, Vec<Start>>);
+
+/// Where one begins.
+struct Start {
+    line: u32,
+    /// With namespaces, types and functions around it: `outer::Local::method`.
+    name: String,
+}
 
 impl FunctionStarts {
     /// Of the functions in the files that the pattern names; empty if it names no file.
     pub(super) fn new(debug: &DebugInfo, pattern: &FunctionPattern) -> Result<FunctionStarts, debuginfo::Error> {
-        let mut lines: BTreeMap<String, Vec<u32>> = BTreeMap::new();
+        let mut starts: BTreeMap<String, Vec<Start>> = BTreeMap::new();
         if pattern.file.is_some() {
             for id in debug.find_functions(&FunctionPattern { name: "*".into(), file: pattern.file.clone() })? {
                 let function = debug.function(id)?;
-                lines.entry(function.file).or_default().push(function.line);
+                let scope = debug.scope(id, &function.name)?;
+                let name = if scope.is_empty() { function.name } else { [&scope, "::", &function.name].concat() };
+                starts.entry(function.file).or_default().push(Start { line: function.line, name });
             }
         }
-        Ok(FunctionStarts(lines))
+        Ok(FunctionStarts(starts))
     }
 
     /// The statements from a function's line to where the next one begins.
@@ -71,12 +80,21 @@ impl FunctionStarts {
         statements
     }
 
-    /// From the function's own line to where the next one of its file begins.
+    /// From the function's own line to where the next one of its file begins that is not in it, as lambdas are, methods of local
+    /// classes, closures, and nested functions of gcc's.
     pub(super) fn lines_of(&self, function: &Function) -> std::ops::Range<u32> {
-        let others = self.0.get(&function.file).into_iter().flatten();
-        let next = others.copied().filter(|line| *line > function.line).min().unwrap_or(u32::MAX);
-        function.line..next
+        let all = self.0.get(&function.file).map_or(&[][..], Vec::as_slice);
+        let is_own = |start: &&Start| start.line == function.line && is_called(&start.name, &function.name);
+        let own: Vec<String> = all.iter().filter(is_own).map(|start| format!("{}::", start.name)).collect();
+        let is_within = |start: &Start| own.iter().any(|own| start.name.starts_with(own));
+        let others = all.iter().filter(|start| start.line > function.line && !is_within(start));
+        function.line..others.map(|start| start.line).min().unwrap_or(u32::MAX)
     }
+}
+
+/// Whether the qualified name ends with that one.
+fn is_called(qualified: &str, name: &str) -> bool {
+    qualified.strip_suffix(name).is_some_and(|scope| scope.is_empty() || scope.ends_with("::"))
 }
 
 /// The requested line, if there is one: nearby lines are relative to it.
@@ -139,6 +157,28 @@ pub(super) fn wanted_lines(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn lines_of_functions_around_others() {
+        let start = |line, name: &str| Start { line, name: name.into() };
+        let starts =
+            [start(3, "ns::f"), start(5, "ns::f::{lambda#1}::operator()"), start(9, "ns::f::In::g"), start(12, "h")];
+        let starts = FunctionStarts([("a.cc".to_string(), starts.into())].into());
+        let lines_of = |line, name: &str| {
+            starts.lines_of(&Function {
+                name: name.into(),
+                file: "a.cc".into(),
+                line,
+                external: true,
+                return_type: None,
+                bodies: Vec::new(),
+                inlined: Vec::new(),
+            })
+        };
+        assert_eq!(lines_of(3, "f"), 3..12);
+        assert_eq!(lines_of(5, "operator()"), 5..9);
+        assert_eq!(lines_of(12, "h"), 12..u32::MAX);
+    }
 
     #[test]
     fn places() {

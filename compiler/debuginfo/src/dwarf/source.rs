@@ -42,6 +42,11 @@ impl Source for Dwarf {
         self.functions_like(pattern)
     }
 
+    fn scope(&self, id: FunctionId, name: &str) -> Result<String, Error> {
+        let own = self.index()?.functions_named(name.as_bytes()).find(|function| function.die == id.die());
+        Ok(own.map(|own| String::from_utf8_lossy(own.scope).into_owned()).unwrap_or_default())
+    }
+
     fn function_names(&self) -> Result<Vec<String>, Error> {
         let functions = self.index()?.functions();
         let mut names: Vec<String> =

@@ -62,6 +62,11 @@ pub(crate) trait Source: Send + Sync {
     /// Functions that match, sorted by name.
     fn find_functions(&self, pattern: &FunctionPattern) -> Result<Vec<FunctionId>, Error>;
 
+    /// Namespaces, types and functions around a function of that name: `ns::Class`, or nothing.
+    fn scope(&self, _: FunctionId, _name: &str) -> Result<String, Error> {
+        Ok(String::new())
+    }
+
     /// Names of all functions, sorted, each once.
     fn function_names(&self) -> Result<Vec<String>, Error>;
 
