@@ -4,6 +4,7 @@
 //! debug information.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use super::code::{self, Code};
@@ -12,6 +13,7 @@ use super::lines::{FunctionStarts, Lines, covers, parse};
 use super::location::{self, locate};
 use super::passing::{passed, returned};
 use super::prologue::{is_early, prologue_end};
+use super::taken::{Taken, rank};
 use super::{
     CodePlace, Context, ContextError, Form, OtherOwners, Point, PointError, ProbeFamily, Resolver, Site, TypedLocation,
 };
@@ -140,6 +142,11 @@ pub(super) fn resolve_in(point: &Point, object: &Rc<Object>, resolver: &mut Reso
     if functions.is_empty() {
         return Err(nothing(debug, &pattern, &text, component, &described(object)));
     }
+    // Nothing but their symbols is known: what has several is one function.
+    let functions = match object.is_program() && debug.is_symbols() && !resolver.names_only() {
+        true => without_aliases(debug, functions).map_err(|error| debug_failed(&error))?,
+        false => functions,
+    };
     let code = Code::of(point, object, resolver)?;
     let mut finder = Finder {
         object,
@@ -147,6 +154,7 @@ pub(super) fn resolve_in(point: &Point, object: &Rc<Object>, resolver: &mut Reso
         suffix,
         maxactive,
         names_only: resolver.names_only(),
+        taken: [Taken::default(), Taken::default()],
         sites: Vec::new(),
         inlined: 0,
         refused: None,
@@ -180,6 +188,26 @@ pub(super) fn resolve_in(point: &Point, object: &Rc<Object>, resolver: &mut Reso
         return Ok(finder.sites);
     }
     Err(no_site(finder, exported, pattern.name, component))
+}
+
+/// Of the functions that begin at one address one.
+fn without_aliases(debug: &DebugInfo, ids: Vec<FunctionId>) -> Result<Vec<FunctionId>, spile_debuginfo::Error> {
+    let mut chosen: BTreeMap<Address, (String, FunctionId)> = BTreeMap::new();
+    let mut others = Vec::new();
+    for id in ids {
+        let function = debug.function(id)?;
+        let Some(body) = function.bodies.first() else {
+            others.push(id);
+            continue;
+        };
+        match chosen.get_mut(&body.entry) {
+            Some((name, _)) if rank(name) <= rank(&function.name) => {}
+            Some(found) => *found = (function.name, id),
+            None => _ = chosen.insert(body.entry, (function.name, id)),
+        }
+    }
+    others.extend(chosen.into_values().map(|(_, id)| id));
+    Ok(others)
 }
 
 /// Why functions of that name were found, and none of their places can be probed; `exported`: one of them is external.
@@ -264,6 +292,8 @@ struct Finder<'o> {
     maxactive: u32,
     /// Of places of the same spelling the first one that can be probed is enough.
     names_only: bool,
+    /// Of a program: out-of-line code, inlined copies.
+    taken: [Taken; 2],
     sites: Vec<Site>,
     /// Inlined copies, which a return probe cannot use.
     inlined: usize,
@@ -306,6 +336,13 @@ impl Finder<'_> {
 
     fn add_site(&mut self, id: FunctionId, function: &Function, address: Address, inlined: bool) {
         let returning = self.suffix == Suffix::Return;
+        if self.object.is_program() {
+            let [bodies, copies] = &mut self.taken;
+            let taken = if inlined { copies } else { bodies };
+            if !taken.take(&function.name, &function.file, function.line, address) {
+                return;
+            }
+        }
         let mut address = address;
         if self.object.is_program()
             && !returning

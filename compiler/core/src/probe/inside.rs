@@ -9,6 +9,7 @@ use super::code::Code;
 use super::error::UnplacedError;
 use super::function::{FunctionContext, described, in_each, no_place, nothing, objects, owner_of};
 use super::lines::parse;
+use super::taken::Taken;
 use super::{Form, Point, PointError, ProbeFamily, Resolver, Site};
 use spile_base::glob;
 use spile_debuginfo::target::Object;
@@ -104,7 +105,8 @@ pub(super) fn resolve_in(point: &Point, object: &Rc<Object>, resolver: &mut Reso
     }
     if let Some((wanted, inner)) = point.string("label") {
         let code = Code::of(point, object, resolver)?;
-        let mut labels = Labels { object, code, resolver, sites: Vec::new(), near: Vec::new() };
+        let taken = Taken::default();
+        let mut labels = Labels { object, code, resolver, taken, sites: Vec::new(), near: Vec::new() };
         for id in functions {
             let function = debug.function(id).map_err(failed)?;
             labels.of(id, &function, &wanted).map_err(|error| error.at(inner))?;
@@ -117,8 +119,13 @@ pub(super) fn resolve_in(point: &Point, object: &Rc<Object>, resolver: &mut Reso
     let selection = CalleeSelection { pattern: callee.clone(), depth, only_calls, returning, component: inner };
     let code = Code::of(point, object, resolver)?;
     let mut callees = Callees::new(object, code, resolver, &selection);
+    let mut taken = Taken::default();
     for id in functions {
         let function = debug.function(id).map_err(failed)?;
+        let mut entries = function.bodies.iter().map(|body| body.entry).take(usize::from(object.is_program()));
+        if entries.any(|entry| !taken.take(&function.name, &function.file, function.line, entry)) {
+            continue;
+        }
         callees.of(id, &function).map_err(|error| error.at(inner))?;
     }
     let (sites, near) = (callees.sites, callees.near);
@@ -155,6 +162,7 @@ struct Labels<'o, 'r, 'k> {
     object: &'o Rc<Object>,
     code: Code,
     resolver: &'r mut Resolver<'k>,
+    taken: Taken,
     sites: Vec<Site>,
     /// Names of what exists.
     near: Vec<String>,
@@ -170,6 +178,10 @@ impl Labels<'_, '_, '_> {
                 continue;
             }
             let (name, file, line) = (&function.name, &function.file, function.line);
+            let full = format!("{name}:{}", label.name);
+            if self.object.is_program() && !self.taken.take(&full, file, label.line, label.address) {
+                continue;
+            }
             let context = FunctionContext {
                 object: self.object.clone(),
                 function: id,

@@ -31,6 +31,7 @@ mod session;
 mod statement;
 mod syscall;
 mod syscall_event;
+mod taken;
 mod timer;
 mod tracepoint;
 mod watch;

@@ -11,6 +11,7 @@ use std::rc::Rc;
 use super::code::Code;
 use super::function::{FunctionContext, described, in_each, no_place, nothing, objects, owner_of, quoted};
 use super::lines::{Lines, line_number, parse, wanted_lines};
+use super::taken::last_part;
 use super::{Form, Point, PointError, ProbeFamily, Resolver, Site};
 use crate::program::Attachment;
 use spile_debuginfo::target::Object;
@@ -63,6 +64,8 @@ pub(super) fn resolve_in(
     let code = Code::of(point, object, resolver)?;
     let function_starts = resolver.function_starts(object, debug, pattern).map_err(|error| debug_failed(&error))?;
     let mut sites = Vec::new();
+    // Of a program: which sites have a statement, and where the function begins that each is of.
+    let mut taken: BTreeMap<(Address, String, u32), (usize, u32)> = BTreeMap::new();
     let mut near = Vec::new();
     let mut refused = None;
     for id in functions {
@@ -73,7 +76,22 @@ pub(super) fn resolve_in(
         for (line, address) in begun.iter().copied() {
             let alike = begun.iter().filter(|(other, _)| *other == line).count();
             match code.at_statement(object, address) {
-                Ok(attachment) => sites.push(site(object, id, &function, (line, alike), address, attachment)),
+                Ok(attachment) => {
+                    let found = site(object, id, &function, (line, alike), address, attachment);
+                    let key = (address, last_part(&function.file).to_string(), line);
+                    match taken.get_mut(&key).filter(|_| object.is_program()) {
+                        None => {
+                            taken.insert(key, (sites.len(), function.line));
+                            sites.push(found);
+                        }
+                        // The same of another unit, or what is around it.
+                        Some((_, begun)) if *begun >= function.line => {}
+                        Some((index, begun)) => {
+                            *begun = function.line;
+                            sites.get_mut(*index).into_iter().for_each(|site| *site = found.clone());
+                        }
+                    }
+                }
                 Err(why) => {
                     resolver.skip(&format!("{} ({}:{line})", function.name, function.file), why);
                     refused = Some(why);

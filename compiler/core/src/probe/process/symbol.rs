@@ -8,11 +8,13 @@ use std::rc::Rc;
 
 use crate::probe::code::Code;
 use crate::probe::function::{FunctionContext, owner_of};
+use crate::probe::taken::rank;
 use crate::probe::{Context, ContextError, Point, PointError, Resolver, Site, TypedLocation};
 use spile_debuginfo::target::Object;
 use spile_debuginfo::{Address, FunctionId, FunctionPattern, demangled, last_part};
 use spile_source::Span;
 
+/// Why an indirect function is not probed.
 const UNSHOWN: &str = "it is chosen when the program is loaded (an indirect function), and its resolver does not show among which: name one of its implementations";
 
 /// `otherwise`: the error where no symbol has the name either.
@@ -41,6 +43,9 @@ pub(super) fn resolve_in(
             Some(all) => places.extend(all.into_iter().map(|each| (symbol.clone(), each))),
         }
     }
+    if !resolver.names_only() {
+        places = without_aliases(places);
+    }
     for (symbol, address) in places {
         match site(point, object, code, &symbol, address) {
             Ok(site) => sites.push(site),
@@ -51,6 +56,16 @@ pub(super) fn resolve_in(
         Some(why) => Err(PointError::NotProbeable { component, name, why: why.into() }),
         None => Ok(sites),
     }
+}
+
+/// Of several symbols of one place one: a call is one hit, whatever the names of its function.
+fn without_aliases(mut places: Vec<(String, Address)>) -> Vec<(String, Address)> {
+    places.sort_by(|(one, at), (other, there)| {
+        at.cmp(there).then_with(|| rank(one).cmp(&rank(other))).then_with(|| one.cmp(other))
+    });
+    places.dedup_by_key(|(_, at)| *at);
+    places.sort();
+    places
 }
 
 fn site(point: &Point, object: &Rc<Object>, code: Code, symbol: &str, address: Address) -> Result<Site, &'static str> {
