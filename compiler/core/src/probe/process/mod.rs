@@ -112,7 +112,19 @@ fn resolve_in(point: &Point, object: &Rc<Object>, resolver: &mut Resolver) -> Re
         Err(error @ (PointError::NoFunction { .. } | PointError::NoMatch { .. })) => {
             symbol::resolve_in(point, object, resolver, error)
         }
-        other => other,
+        Err(error @ (PointError::OnlyInlined { .. } | PointError::NotProbeable { .. })) => {
+            // What looks like a file may be a symbol's version.
+            if point.string("function").is_some_and(|(name, _)| name.contains('@')) {
+                return symbol::resolve_in(point, object, resolver, error);
+            }
+            let others = symbol::others(point, object, resolver)?;
+            if others.is_empty() { Err(error) } else { Ok(others) }
+        }
+        Ok(mut sites) => {
+            sites.extend(symbol::others(point, object, resolver)?);
+            Ok(sites)
+        }
+        Err(error) => Err(error),
     }
 }
 

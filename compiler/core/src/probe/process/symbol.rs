@@ -4,12 +4,14 @@
 //! code under another name, as glibc's `malloc` under `__libc_malloc`, the handler has the variables of that one. An indirect
 //! function is all that its name may stand for.
 
+use std::collections::BTreeSet;
 use std::rc::Rc;
 
 use crate::probe::code::Code;
 use crate::probe::function::{FunctionContext, owner_of};
 use crate::probe::taken::rank;
 use crate::probe::{Context, ContextError, Point, PointError, Resolver, Site, TypedLocation};
+use spile_base::glob;
 use spile_debuginfo::target::Object;
 use spile_debuginfo::{Address, FunctionId, FunctionPattern, demangled, last_part};
 use spile_source::Span;
@@ -56,6 +58,61 @@ pub(super) fn resolve_in(
         Some(why) => Err(PointError::NotProbeable { component, name, why: why.into() }),
         None => Ok(sites),
     }
+}
+
+/// The functions that a pattern fits and debug information does not have, or one of which it has only inlined copies.
+pub(super) fn others(point: &Point, object: &Rc<Object>, resolver: &mut Resolver) -> Result<Vec<Site>, PointError> {
+    let (name, component) = point.string("function").unwrap_or((String::new(), point.span()));
+    let failed = |error: spile_debuginfo::Error| PointError::DebugInfo { component, message: error.to_string() };
+    // What files they are from is not known.
+    if name.contains('@') || point.has("inline") {
+        return Ok(Vec::new());
+    }
+    let debug = object.debug().map_err(failed)?;
+    if debug.is_symbols() {
+        return Ok(Vec::new());
+    }
+    let mut known: BTreeSet<Address> = BTreeSet::new();
+    for id in debug.find_functions(&FunctionPattern { name: name.clone(), file: None }).map_err(failed)? {
+        for body in debug.function(id).map_err(failed)?.bodies {
+            known.insert(body.entry);
+            known.extend(body.other_parts.into_iter().map(|(start, _)| start));
+        }
+    }
+    // `operator*` is a name.
+    let is_pattern = glob::is_pattern(&name) && !name.contains("operator");
+    if !is_pattern && !known.is_empty() {
+        return Ok(Vec::new());
+    }
+    let mut found = object.functions_by_symbol(&name);
+    found.retain(|(symbol, address)| !known.contains(address) && !is_part(symbol));
+    if is_pattern && point.has("return") {
+        // Code that is written by hand may not bear it: what a signal returns to, or setjmp(), which keeps its return address.
+        const UNKNOWN: &str =
+            "debug information does not have it, so it may be none that returns as others do: name it";
+        found.into_iter().for_each(|(symbol, _)| resolver.skip(&symbol, UNKNOWN));
+        return Ok(Vec::new());
+    }
+    let code = Code::of(point, object, resolver)?;
+    let mut places: Vec<(String, Address)> = Vec::new();
+    for (symbol, address) in found {
+        match object.implementations(address) {
+            None => places.push((symbol, address)),
+            Some(all) => places.extend(all.into_iter().map(|each| (symbol.clone(), each))),
+        }
+    }
+    places.retain(|(_, address)| !known.contains(address));
+    if !resolver.names_only() {
+        places = without_aliases(places);
+    }
+    Ok(places.iter().filter_map(|(symbol, address)| site(point, object, code, symbol, *address).ok()).collect())
+}
+
+/// Whether a symbol is of a part of a function, or of code that only leads to one (a thunk of C++).
+fn is_part(symbol: &str) -> bool {
+    symbol.contains('.')
+        || symbol.contains("thunk to ")
+        || ["_ZTh", "_ZTv", "_ZTc"].iter().any(|thunk| symbol.starts_with(thunk))
 }
 
 /// Of several symbols of one place one: a call is one hit, whatever the names of its function.
