@@ -124,6 +124,11 @@ fn subjects() -> [&'static [Builtin]; 11] {
     ]
 }
 
+/// Whether a builtin of that name reads or writes registers, or words of the stack, as they are at a function's entry.
+pub fn is_of_entry(name: &str) -> bool {
+    registers::OF_ENTRY.contains(&name)
+}
+
 /// All builtins, subject by subject.
 pub fn all() -> impl Iterator<Item = &'static Builtin> {
     subjects().into_iter().flatten()

@@ -4,6 +4,19 @@
 
 use super::{Builtin, builtin};
 
+/// Those whose result depends on what the function has done before.
+pub(super) const OF_ENTRY: &[&str] = &[
+    "long_arg",
+    "longlong_arg",
+    "ulong_arg",
+    "register",
+    "u_register",
+    "print_regs",
+    "__get_uregs",
+    "__set_argument",
+    "_stp_get_register_by_offset",
+];
+
 /// The builtins of this subject.
 pub(super) const BUILTINS: &[Builtin] = &[
     builtin!("registers_valid" "registers_valid" () -> Long [pure registers] "1 where register() and u_register() can be used"),

@@ -133,6 +133,7 @@ pub(super) fn resolve_in(
         place: format!("{name} ({file}:{line})"),
         address: at,
         returning,
+        entry: None,
     };
     let module = if object.is_kernel() { "kernel".to_string() } else { object.name().to_string() };
     Ok(Site { point: canonical, function: name, module, attachment, context: Rc::new(context) })

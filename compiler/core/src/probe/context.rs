@@ -208,6 +208,12 @@ pub trait Context {
         String::new()
     }
 
+    /// Of a probe that is placed behind the first instructions of a function: how it is attached at the first one, and what the
+    /// handler can use there.
+    fn at_entry(&self) -> Option<(Attachment, Rc<dyn Context>)> {
+        None
+    }
+
     /// The code at which the handler runs, if debug information covers it.
     fn code(&self) -> Option<CodePlace> {
         None

@@ -344,12 +344,14 @@ impl Finder<'_> {
             }
         }
         let mut address = address;
+        let mut entry = None;
         if self.object.is_program()
             && !returning
             && !inlined
             && let Ok(debug) = self.object.debug()
             && let Some(first) = prologue_end(debug, id, address)
         {
+            entry = self.code.at(self.object, address).ok().map(|attachment| (address, attachment));
             address = first;
         }
         let attachment = match returning {
@@ -365,7 +367,7 @@ impl Finder<'_> {
                 return;
             }
         };
-        self.push(id, function, address, attachment, inlined);
+        self.push(id, function, address, attachment, inlined, entry);
     }
 
     /// Attached only by name, if no address is known.
@@ -373,10 +375,19 @@ impl Finder<'_> {
         let returning = self.suffix == Suffix::Return;
         let (symbol, maxactive) = (function.name.clone(), self.maxactive);
         let attachment = code::at_symbol(symbol, returning, maxactive);
-        self.push(id, function, Address { section: None, offset: 0 }, attachment, false);
+        self.push(id, function, Address { section: None, offset: 0 }, attachment, false, None);
     }
 
-    fn push(&mut self, id: FunctionId, function: &Function, address: Address, attachment: Attachment, inlined: bool) {
+    /// `entry`: the function's first instruction, where the place is behind that.
+    fn push(
+        &mut self,
+        id: FunctionId,
+        function: &Function,
+        address: Address,
+        attachment: Attachment,
+        inlined: bool,
+        entry: Option<(Address, Attachment)>,
+    ) {
         let returning = self.suffix == Suffix::Return;
         let module = if self.object.is_kernel() { "kernel".to_string() } else { self.object.name().to_string() };
         let owner = owner_of(self.object);
@@ -396,7 +407,7 @@ impl Finder<'_> {
             false => ([name, " (", file, ":", &line, ")"].concat(), ["@", file, ":", &line]),
         };
         let [at, file, colon, line] = file_and_line;
-        let context = FunctionContext { object: self.object.clone(), function: id, place, address, returning };
+        let context = FunctionContext { object: self.object.clone(), function: id, place, address, returning, entry };
         self.sites.push(Site {
             point: [&owner, ".function(\"", &quoted(name), at, file, colon, line, "\")", suffix].concat(),
             function: name.clone(),
@@ -425,6 +436,8 @@ pub(super) struct FunctionContext {
     pub address: Address,
     /// The probe is at the return: `$return` is there, and variables are as at the entry.
     pub returning: bool,
+    /// The function's first instruction, where the probed one is behind that; and how a probe is attached to it.
+    pub entry: Option<(Address, Attachment)>,
 }
 
 impl FunctionContext {
@@ -534,6 +547,14 @@ impl Context for FunctionContext {
 
     fn place(&self) -> String {
         self.place.clone()
+    }
+
+    fn at_entry(&self) -> Option<(Attachment, Rc<dyn Context>)> {
+        let (address, attachment) = self.entry.clone()?;
+        let (object, place) = (self.object.clone(), self.place.clone());
+        let context =
+            FunctionContext { object, function: self.function, place, address, returning: false, entry: None };
+        Some((attachment, Rc::new(context)))
     }
 
     fn code(&self) -> Option<CodePlace> {

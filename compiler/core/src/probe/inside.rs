@@ -188,6 +188,7 @@ impl Labels<'_, '_, '_> {
                 place: format!("{name} ({file}:{}), label {}", label.line, label.name),
                 address: label.address,
                 returning: false,
+                entry: None,
             };
             let suffix = format!("function(\"{name}@{file}:{line}\").label(\"{}@{file}:{}\")", label.name, label.line);
             let attachment = match self.code.at(self.object, label.address) {

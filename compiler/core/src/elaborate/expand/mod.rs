@@ -4,6 +4,7 @@
 //!
 //! Each site gets a handler of its own: the same statement can mean different things in different contexts.
 
+mod entry;
 mod gone;
 
 use super::environment::Environment;
@@ -307,6 +308,7 @@ pub(super) fn handler<'a>(
 ) -> Handler<'a> {
     let body = unneeded::needed(names, &wrapping.prologues, &probe.body, &wrapping.epilogues);
     let user_writes = written(names, &probe.body);
+    let site = entry::placed(names, site, &body, &wrapping.conditions);
     let at = UnitContext {
         context: Some(site.context.clone()),
         point: site.point.clone(),
