@@ -15,7 +15,7 @@ use super::taken::last_part;
 use super::{Form, Point, PointError, ProbeFamily, Resolver, Site};
 use crate::program::Attachment;
 use spile_debuginfo::target::Object;
-use spile_debuginfo::{Address, Function, FunctionId, FunctionPattern, Statement};
+use spile_debuginfo::{Address, Function, FunctionId, FunctionPattern, Statement, path_fits};
 use spile_source::Span;
 
 /// The family of `kernel.statement`, `module().statement`.
@@ -57,7 +57,13 @@ pub(super) fn resolve_in(
 ) -> Result<Vec<Site>, PointError> {
     let debug_failed = |error: &dyn std::fmt::Display| PointError::DebugInfo { component, message: error.to_string() };
     let debug = object.debug().map_err(|error| debug_failed(&error))?;
-    let functions = debug.find_functions(pattern).map_err(|error| debug_failed(&error))?;
+    let mut functions = debug.find_functions(pattern).map_err(|error| debug_failed(&error))?;
+    // A file in which no function begins: a generator of parsers names it by `#line`, or a function has it included.
+    let part = pattern.file.as_deref().filter(|_| functions.is_empty() && object.is_program());
+    if part.is_some() {
+        let anywhere = FunctionPattern { name: pattern.name.clone(), file: None };
+        functions = debug.find_functions(&anywhere).map_err(|error| debug_failed(&error))?;
+    }
     if functions.is_empty() {
         return Err(nothing(debug, pattern, text, component, &described(object)));
     }
@@ -68,9 +74,21 @@ pub(super) fn resolve_in(
     let mut taken: BTreeMap<(Address, String, u32), (usize, u32)> = BTreeMap::new();
     let mut near = Vec::new();
     let mut refused = None;
+    let mut found_file = false;
     for id in functions {
         let function = debug.function(id).map_err(|error| debug_failed(&error))?;
-        let statements = function_starts.own(&function, debug.statements(id).map_err(|error| debug_failed(&error))?);
+        let statements = debug.statements(id).map_err(|error| debug_failed(&error))?;
+        let (function, statements) = match part {
+            None => {
+                let own = function_starts.own(&function, statements);
+                (function, own)
+            }
+            Some(file) => match in_file(function, statements, file) {
+                Some(found) => found,
+                None => continue,
+            },
+        };
+        found_file = true;
         let wanted = wanted_lines(lines, &function, &statements, point.has("nearest"), &mut near);
         let begun = beginnings_of(object, &statements, &wanted);
         for (line, address) in begun.iter().copied() {
@@ -99,6 +117,9 @@ pub(super) fn resolve_in(
             }
         }
     }
+    if !found_file {
+        return Err(nothing(debug, pattern, text, component, &described(object)));
+    }
     if let Some(why) = refused.filter(|_| sites.is_empty()) {
         return Err(PointError::NotProbeable { component, name: text.to_string(), why: why.into() });
     }
@@ -113,6 +134,14 @@ pub(super) fn resolve_in(
         return Err(PointError::NoLine { component, pattern: text.to_string(), near });
     }
     Ok(sites)
+}
+
+/// The function's statements in a file that fits, and the function as if that were its own file; None: it has none.
+fn in_file(function: Function, mut statements: Vec<Statement>, file: &str) -> Option<(Function, Vec<Statement>)> {
+    statements.retain(|statement| path_fits(file, &statement.file));
+    let file = statements.first()?.file.clone();
+    statements.retain(|statement| statement.file == file);
+    Some((Function { file, ..function }, statements))
 }
 
 /// Where each line begins, in each body and inlined copy of the function: all places where an execution of it begins,

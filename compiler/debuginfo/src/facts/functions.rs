@@ -129,7 +129,7 @@ pub struct Statement {
 pub(crate) const CALL_LENGTH: u64 = 5;
 
 /// Whether the shell pattern matches the path, or a tail of it that begins after a `/`.
-pub(crate) fn path_fits(pattern: &str, path: &str) -> bool {
+pub fn path_fits(pattern: &str, path: &str) -> bool {
     let tails = path.match_indices('/').filter_map(|(at, _)| path.get(at + 1..));
     std::iter::once(path).chain(tails).any(|tail| glob::matches(pattern, tail))
 }

@@ -13,10 +13,11 @@ pub(crate) mod registers;
 mod types;
 mod variables;
 
+pub(crate) use functions::CALL_LENGTH;
+pub use functions::path_fits;
 pub use functions::{
     Body, Call, Function, FunctionId, FunctionPattern, InlinedCode, InlinedInstance, Label, Statement,
 };
-pub(crate) use functions::{CALL_LENGTH, path_fits};
 pub use location::{Location, Op, Piece};
 pub use passing::{Convention, Passed, TypePassing};
 pub use types::{BaseEncoding, FoundMember, Member, MemberBits, MemberError, Type, TypeId, When};

@@ -1,0 +1,34 @@
+# Shows: lines of a function that are of another file than the function itself: by #line, or included in its body.
+# stdout: ^line process\("\S*/p"\)\.statement\("parse@parser\.y:121"\)$
+# stdout: ^any process\("\S*/p"\)\.statement\("parse@parser\.y:121"\)$
+# stdout: ^included process\("\S*/p"\)\.statement\("parse@body\.inc:2"\)$
+# stdout: ^other .*`parse@parser\.y:122`
+# stdout: ^none .*functions of that name are in p\.c$
+# limit: 60
+
+cat >p.c <<'EOS'
+int parse(int token)
+{
+	switch (token) {
+	case 1:
+#line 120 "parser.y"
+		asm volatile("" : "+r"(token));
+		token += 2;
+#line 9 "p.c"
+		break;
+	default:
+#include "body.inc"
+		break;
+	}
+	return token;
+}
+int main(int count, char **values) { return parse(count); }
+EOS
+printf 'asm volatile("" : "+r"(token));\ntoken *= 3;\n' >body.inc
+gcc -g -O0 -o p p.c
+list() { "$SPILE" -r "$RELEASE" -l "process(\"./p\").statement(\"$1\")" 2>&1 || true; }
+list 'parse@parser.y:121' | sed 's/^/line /'
+list '*@parser.y:121' | sed 's/^/any /'
+list '*@body.inc:2' | sed 's/^/included /'
+list 'parse@parser.y:122' | sed 's/^/other /'
+list 'parse@lexer.l:1' | sed 's/^/none /'
