@@ -267,6 +267,11 @@ pub(super) fn nothing(
         let why = "without DWARF nothing is known of files and lines: leave out what follows the @, or install the debug package".to_string();
         return PointError::NotProbeable { component, name: text.to_string(), why };
     }
+    if pattern.file.is_some()
+        && let Some(why) = files_of(debug, &pattern.name)
+    {
+        return PointError::NotProbeable { component, name: text.to_string(), why };
+    }
     if pattern.name.contains(['*', '?', '[']) || pattern.file.is_some() {
         return PointError::NoMatch { component, pattern: text.to_string(), object: object.to_string() };
     }
@@ -282,6 +287,28 @@ pub(super) fn nothing(
         object: object.to_string(),
         near,
         other_owners: OtherOwners::default(),
+    }
+}
+
+/// In which files functions of that name are; None: it is a pattern, or none has it.
+fn files_of(debug: &DebugInfo, name: &str) -> Option<String> {
+    /// Files that a message names.
+    const MOST: usize = 4;
+    if name.contains(['*', '?', '[']) {
+        return None;
+    }
+    let found = debug.find_functions(&FunctionPattern { name: name.to_string(), file: None }).ok()?;
+    let files = found.into_iter().filter_map(|id| Some(debug.function(id).ok()?.file));
+    let mut files: Vec<String> = files.filter(|file| !file.is_empty()).collect();
+    files.sort();
+    files.dedup();
+    let others = files.len().saturating_sub(MOST);
+    files.truncate(MOST);
+    let named = files.join(", ");
+    match (files.is_empty(), others) {
+        (true, _) => None,
+        (false, 0) => Some(format!("functions of that name are in {named}")),
+        (false, others) => Some(format!("functions of that name are in {named} and {others} other files")),
     }
 }
 

@@ -132,7 +132,10 @@ impl Dwarf {
 
     fn functions_named_like(&self, pattern: &FunctionPattern) -> Result<Vec<FunctionId>, Error> {
         if let (Some(file), "*", Some(table)) = (&pattern.file, pattern.name.as_str(), self.function_table()) {
-            return Ok(table.in_files(|path| path_fits(file, path)).into_iter().map(FunctionId::of).collect());
+            let found = table.in_files(|path| path_fits(file, path));
+            if !found.is_empty() || !file.contains('/') {
+                return Ok(found.into_iter().map(FunctionId::of).collect());
+            }
         }
         let index = self.index()?;
         let (wanted, _) = split_parameters(&pattern.name);
@@ -161,12 +164,21 @@ impl Dwarf {
         };
         let (store, table) = (&self.store, self.function_table());
         let fits = |function: &NamedFunction| -> bool {
-            if let Some(path) = table.and_then(|table| table.file(function.die)) {
-                return path_fits(file, path);
-            }
-            let unit = store.unit_of(function.die);
-            let path = unit.ok().and_then(|unit| store.file_name(unit, function.file.into()));
-            path.is_some_and(|path| path_fits(file, &path))
+            let unit = || store.unit_of(function.die).ok();
+            let path = match table.and_then(|table| table.file(function.die)) {
+                Some(path) => Some(path.to_string()),
+                None => unit().and_then(|unit| store.file_name(unit, function.file.into())),
+            };
+            let Some(path) = path else { return false };
+            // A path that people write may begin with the directory of the compilation, or above it.
+            let whole = || {
+                let built_in = unit()?.comp_dir?;
+                let built_in = String::from_utf8_lossy(built_in.slice()).into_owned();
+                Some(format!("{}/{path}", built_in.trim_end_matches('/')))
+            };
+            let below = file.strip_prefix("./").unwrap_or(file);
+            path_fits(below, &path)
+                || file.contains('/') && !path.starts_with('/') && whole().is_some_and(|whole| path_fits(below, &whole))
         };
         Ok(named.into_par_iter().filter(fits).map(|function| FunctionId::of(function.die)).collect())
     }
