@@ -21,6 +21,8 @@ const MAX_READ: u64 = 384 << 20;
 /// another.
 const MAX_SYMBOLS: usize = 4 << 20;
 const MAX_NAMES: usize = 96 << 20;
+/// Bytes of a build-id: each name of an address has a copy. Linkers write 8 to 20, and what `--build-id=0x...` says.
+const MAX_BUILD_ID: usize = 64;
 /// Maximum number of entries of a dynamic section with the same tag, and of bytes of each text.
 const MAX_DYNAMIC: usize = 1024;
 const MAX_TEXT: usize = 4096;
@@ -227,7 +229,8 @@ impl<'d, F: FileHeader<Endian = LittleEndian>, R: ReadRef<'d>> Elf for ElfFile<'
     }
 
     fn build_id(&self) -> Vec<u8> {
-        Object::build_id(self).ok().flatten().unwrap_or_default().to_vec()
+        let found = Object::build_id(self).ok().flatten().unwrap_or_default();
+        if found.len() <= MAX_BUILD_ID { found.to_vec() } else { Vec::new() }
     }
 
     fn dynamic(&self, tag: i64) -> Vec<Vec<u8>> {
@@ -305,6 +308,16 @@ mod tests {
         let mut file = tempfile::tempfile().unwrap();
         std::io::Write::write_all(&mut file, b"\x7fELF\x02\x01 and no more").unwrap();
         assert!(Image::of(file).with(|_| ()).is_none());
+    }
+
+    #[test]
+    fn a_build_id_has_a_length_that_linkers_write() {
+        for (length, kept) in [(20, 20), (64, 64), (65, 0), (4000, 0)] {
+            let id = vec![7; length as usize];
+            let note = [&[4, 0, 0, 0][..], &u32::to_le_bytes(length), &[3, 0, 0, 0], b"GNU\0", &id].concat();
+            let file = file_of(16384, &[(elf::SHT_NOTE.0, 8192, note.len() as u64, 0)], &[(8192, &note)]);
+            assert_eq!(Image::of(file).with(|elf| elf.build_id().len()), Some(kept), "{length}");
+        }
     }
 
     /// ELF of this many bytes whose section headers are these: type, offset, size, link.
