@@ -67,6 +67,7 @@ fn numbers() -> Pairs {
     let mechanism = |name| device::MECHANISMS.iter().position(|known| *known == name).unwrap_or(99) as u64;
     let pairs = [
         ("SPILE_ABI_VERSION", u64::from(device::ABI_VERSION)),
+        ("SPILE_ZONE_BYTES", device::ZONE_BYTES as u64),
         ("SPILE_RING_PLACES", spile_abi::record::RING_PLACES as u64),
         state("SPILE_STATE_LOADED", State::Loaded),
         state("SPILE_STATE_READY", State::Ready),
