@@ -95,7 +95,7 @@ void spile_context_release(struct spile_cpu *cpu)
 	preempt_enable();
 }
 
-static void do_nothing(void *unused)
+static void is_interrupted(void *unused)
 {
 }
 
@@ -114,7 +114,7 @@ void spile_context_wait(void)
 	synchronize_rcu();
 	/* But RCU takes an idle CPU for one without readers. Handlers have interrupts off. */
 	if (SPILE_IDLE_IS_PROBED)
-		on_each_cpu(do_nothing, NULL, 1);
+		on_each_cpu(is_interrupted, NULL, 1);
 	for_each_possible_cpu(cpu)
 		wait_for_cpu_that_goes(cpu);
 }

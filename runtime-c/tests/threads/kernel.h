@@ -279,6 +279,9 @@ struct cpumask;
 #define cpu_possible(cpu) ((unsigned int)(cpu) < shim_cpus)
 #define cpu_online(cpu) cpu_possible(cpu)
 #define cpu_to_node(cpu) 0
+/* RCU sees all readers here. */
+enum { SPILE_IDLE_IS_PROBED = false };
+#define on_each_cpu(function, argument, wait) ((function)(argument))
 #define for_each_possible_cpu(cpu) for ((cpu) = 0; (unsigned int)(cpu) < shim_cpus; (cpu)++)
 #define for_each_online_cpu(cpu) for_each_possible_cpu(cpu)
 #define smp_processor_id() this_cpu
