@@ -159,9 +159,9 @@ pub fn described(program: &Program, unoptimised: bool) -> Vec<String> {
     let is_used = |index: &usize| used.globals.contains(&GlobalId(*index as u32));
     let globals = program.globals.iter().enumerate().filter(|(index, _)| is_used(index));
     section("globals", globals.map(|(_, global)| described_global(global)).collect());
-    let functions = used.builtins.into_iter().chain(program.functions.iter().map(described_function));
+    let functions = used.builtins.into_iter().chain(program.functions.iter().flat_map(described_function));
     section("functions", functions.collect());
-    section("probes", listed_probes(program).map(described_probe).collect());
+    section("probes", listed_probes(program).flat_map(described_probe).collect());
     lines
 }
 
@@ -187,24 +187,24 @@ fn described_global(global: &Global) -> String {
     format!("{}{wrap}{size}:{holds}{keys}", global.name)
 }
 
-fn described_function(function: &Function) -> String {
+fn described_function(function: &Function) -> Vec<String> {
     let (parameters, locals) = function.locals.split_at(function.parameters.min(function.locals.len()));
     let parameters: Vec<String> = parameters.iter().map(typed).collect();
     let returns = function.returns.map_or("unknown", Type::name);
-    format!("{}:{returns} ({}){}", function.name, parameters.join(", "), described_locals(locals))
+    with_locals(format!("{}:{returns} ({})", function.name, parameters.join(", ")), locals)
 }
 
-fn described_probe(probe: &Probe) -> String {
-    format!("{} /* <- {} */{}", probe.point, probe.script_point, described_locals(&probe.locals))
+fn described_probe(probe: &Probe) -> Vec<String> {
+    with_locals(format!("{} /* <- {} */", probe.point, probe.script_point), &probe.locals)
 }
 
 fn typed(local: &Local) -> String {
     format!("{}:{}", local.name, local.ty.name())
 }
 
-/// Further lines, each with a newline before it; none without locals.
-fn described_locals(locals: &[Local]) -> String {
-    let lines = locals.iter().map(|local| format!("\n  {}", typed(local)));
-    let title = if locals.is_empty() { None } else { Some("\n  # locals".to_string()) };
-    title.into_iter().chain(lines).collect()
+/// The line, and those of the local variables.
+fn with_locals(line: String, locals: &[Local]) -> Vec<String> {
+    let title = if locals.is_empty() { None } else { Some("  # locals".to_string()) };
+    let locals = locals.iter().map(|local| format!("  {}", typed(local)));
+    std::iter::once(line).chain(title).chain(locals).collect()
 }
