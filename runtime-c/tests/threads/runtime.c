@@ -419,6 +419,20 @@ unsigned int spile_fn_probefunc(struct spile_context *c, char *out)
 	return copy_text(out, c->probe->function);
 }
 
+/* What probefunc() of a profile is: no symbol is hit here. */
+spile_long spile_fn_addr(struct spile_context *c)
+{
+	(void)c;
+	return 0;
+}
+
+unsigned int spile_fn_symname(struct spile_context *c, spile_long address, char *out)
+{
+	(void)c;
+	(void)address;
+	return copy_text(out, "");
+}
+
 /* With what an earlier, longer name has left. */
 static const char *comm_of_thread(void)
 {

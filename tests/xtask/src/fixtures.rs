@@ -47,13 +47,15 @@ pub fn is_one(name: &str) -> bool {
 /// For 32 bits, without libraries: the compiler has only those for 64.
 const FREESTANDING: [&str; 6] = ["-m32", "-nostdlib", "-ffreestanding", "-fno-stack-protector", "-fno-pic", "-no-pie"];
 
-/// The program NAME of tests/fixtures/NAME/NAME.c, linked statically; compiled again when its text has changed. For 32
-/// bits if the name ends in 32.
+/// The program NAME of tests/fixtures/NAME/NAME.c, linked statically; compiled again when its text has changed, or what modules
+/// and loaders agree on, which some include. For 32 bits if the name ends in 32.
 pub fn program(root: &Path, name: &str) -> Result<PathBuf> {
     let source = root.join("tests/fixtures").join(name).join(format!("{name}.c"));
     let program = root.join("target/fixtures").join(name);
     let changed = |path: &Path| fs::metadata(path).and_then(|data| data.modified());
-    if changed(&program).is_ok_and(|made| changed(&source).is_ok_and(|written| written < made)) {
+    let texts = [source.clone(), root.join("runtime-c/abi/abi.h")];
+    let is_newer = |made| texts.iter().all(|text| changed(text).is_ok_and(|written| written < made));
+    if changed(&program).is_ok_and(is_newer) {
         return Ok(program);
     }
     fs::create_dir_all(root.join("target/fixtures"))?;
