@@ -36,7 +36,7 @@ grep -q "none.ko': there is no such file" err && echo "no such file $status"
 
 status=0
 "$SPILE" -r "$RELEASE" -d . -l "$point" 2>err || status=$?
-grep -q "module '\.': a directory; -d takes the file of a module" err && echo "directory $status"
+grep -q -e '-d \. is left out: a directory' err && echo "directory $status"
 
 mkdir -p own/extra own/updates/dkms
 own=own/extra/ptlrpc.ko
