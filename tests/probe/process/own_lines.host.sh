@@ -1,11 +1,11 @@
 # Shows: the lines of a function go on behind lambdas, methods of local classes and nested functions in it; a line in these is theirs.
 # stdout: ^cc O0 7 8 14 15 .*22 23 24$
-# stdout: ^cc O0 line 24 outer@l\.cc:24$
 # stdout: ^cc O0 line 18 operator\(\)@l\.cc:18$
+# stdout: ^cc O0 line 24 outer@l\.cc:24$
 # stdout: ^cc O0 near outer@l\.cc:21$
 # stdout: ^cc O0 function outer@l\.cc:6$
-# stdout: ^cc O2 line 23 outer@l\.cc:23$
 # stdout: ^c O0 line 9 outer@n\.c:9$
+# stdout: ^cc O2 line 23 outer@l\.cc:23$
 # stdout: ^c O2 line 10 outer@n\.c:10$
 # limit: 60
 
