@@ -10,11 +10,10 @@ const MESSAGE: &[u8] =
     b"error: a file became shorter, or could not be read any more, while it was being read; try again\n";
 
 extern "C" fn end(_signal: i32) {
-    // SAFETY: both may be called in a handler of signals (signal-safety(7)), and the text is a constant.
-    unsafe {
-        libc::write(libc::STDERR_FILENO, MESSAGE.as_ptr().cast(), MESSAGE.len());
-        libc::_exit(1);
-    }
+    // SAFETY: it may be called in a handler of signals (signal-safety(7)), and the text is a constant.
+    unsafe { libc::write(libc::STDERR_FILENO, MESSAGE.as_ptr().cast(), MESSAGE.len()) };
+    // SAFETY: it may be called there, too.
+    unsafe { libc::_exit(1) };
 }
 
 /// Makes that a message and the status 1. Programs that are started have the usual action.

@@ -473,12 +473,6 @@ pub(in crate::elaborate) fn type_named(
     }
 }
 
-/// Whether one of the modules of a cast or the like may be a program, a library or a kernel module.
-pub(in crate::elaborate) fn names_other_than_kernel(modules: &[u8]) -> bool {
-    let modules = String::from_utf8_lossy(modules);
-    modules.split(':').any(|module| !matches!(module.split(['<', '"']).next(), Some("kernel" | "") | None))
-}
-
 fn is_of_program(module: &str) -> bool {
     // The name of a header has its path in brackets or quotes.
     let is_path = module.contains('/') && !module.contains(['<', '"']);

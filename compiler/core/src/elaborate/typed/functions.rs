@@ -7,7 +7,6 @@
 use super::Typed;
 use crate::builtin::{self, Builtin};
 use crate::elaborate::error::{Error, NameError};
-use crate::elaborate::lookup::names_other_than_kernel;
 use crate::elaborate::names::{DeclaredId, Names};
 use crate::elaborate::types::{TypeVar, Types};
 use crate::elaborate::unit::{InstanceId, Local, Unit, UnitContext};
@@ -224,4 +223,10 @@ fn declared(types: &mut Types, declared: Option<ast::TypeName>, span: Span) -> T
         Some(ast::TypeName::Long) => types.known(Type::Long, span),
         Some(ast::TypeName::String) => types.known(Type::String, span),
     }
+}
+
+/// Whether one of the modules of a cast or the like may be a program, a library or a kernel module.
+fn names_other_than_kernel(modules: &[u8]) -> bool {
+    let modules = String::from_utf8_lossy(modules);
+    modules.split(':').any(|module| !matches!(module.split(['<', '"']).next(), Some("kernel" | "") | None))
 }
