@@ -98,6 +98,7 @@ pub(super) fn others(point: &Point, object: &Rc<Object>, resolver: &mut Resolver
     for (symbol, address) in found {
         match object.implementations(address) {
             None => places.push((symbol, address)),
+            Some(all) if all.is_empty() => resolver.skip(&symbol, UNSHOWN),
             Some(all) => places.extend(all.into_iter().map(|each| (symbol.clone(), each))),
         }
     }
@@ -105,7 +106,14 @@ pub(super) fn others(point: &Point, object: &Rc<Object>, resolver: &mut Resolver
     if !resolver.names_only() {
         places = without_aliases(places);
     }
-    Ok(places.iter().filter_map(|(symbol, address)| site(point, object, code, symbol, *address).ok()).collect())
+    let mut sites = Vec::new();
+    for (symbol, address) in places {
+        match site(point, object, code, &symbol, address) {
+            Ok(site) => sites.push(site),
+            Err(why) => resolver.skip(&symbol, why),
+        }
+    }
+    Ok(sites)
 }
 
 /// Whether a symbol is of a part of a function, or of code that only leads to one (a thunk of C++).
