@@ -287,6 +287,7 @@ spile_long spile_fn_bits_set(struct spile_context *c, spile_long address, spile_
 					address);
 			return 0;
 		}
+		spile_debit(c, 1);
 		set += bitmap_weight(words, some);
 		address += bytes;
 		left -= some;

@@ -20,6 +20,7 @@
 #include "builtins.h"
 #include "features.h"
 #include "owner.h"
+#include "rcu_here.h"
 #include "session.h"
 #include "site.h"
 #include "uprobe.h"
@@ -141,7 +142,7 @@ spile_long spile_fn_followed(struct spile_context *c, spile_long pid)
 	struct task_struct *task;
 	bool found;
 
-	if (!spile_session.target || pid <= 0 || pid >= PID_MAX_LIMIT)
+	if (!spile_session.target || pid <= 0 || pid >= PID_MAX_LIMIT || !spile_rcu_waits_for_us())
 		return 0;
 	rcu_read_lock();
 	task = pid_task(find_pid_ns(pid, &init_pid_ns), PIDTYPE_PID);
@@ -160,6 +161,8 @@ spile_long spile_fn_next_followed(struct spile_context *c, spile_long pid)
 	if (!followed)
 		return pid < spile_session.target ? spile_session.target : 0;
 	next = find_next_bit(followed, PID_MAX_LIMIT, pid + 1);
+	/* A statement for each 4 KiB of the bitmap, which has 512 KiB. */
+	spile_debit(c, (next - pid) / (8 * 4096));
 	return next < PID_MAX_LIMIT ? next : 0;
 }
 
