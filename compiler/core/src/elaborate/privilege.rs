@@ -169,6 +169,9 @@ const OF_PROCESS: &[&str] = &[
     "user_uint8_warn",
     "user_uint_error",
     "user_uint_warn",
+    "user_ulong",
+    "user_ulong_error",
+    "user_ulong_warn",
     "user_ushort",
     "user_ushort_error",
     "user_ushort_warn",
@@ -533,6 +536,11 @@ mod tests {
             assert!(!reads_registers || index == 2, "{name} reads registers");
             let listed = lists.iter().filter(|names| names.contains(name)).count();
             assert_eq!(listed, 1, "{name}");
+        }
+        // Memory of the process; user_mode() is of the registers.
+        let of_memory = |builtin: &&builtin::Builtin| builtin.name.starts_with("user_") && !builtin.guru;
+        for builtin in builtin::offered().filter(of_memory) {
+            assert!(lists.iter().any(|names| names.contains(&builtin.name)), "{}", builtin.name);
         }
         assert_eq!(own_process().name, OWN_PROCESS);
         for name in IDENTITY {
