@@ -14,6 +14,7 @@
 #include "features.h"
 #include "guard.h"
 #include "hex_text.h"
+#include "hit_address.h"
 #include "lines.h"
 #include "past_code.h"
 #include "ring.h"
@@ -69,6 +70,36 @@ unsigned int spile_fn_modname(struct spile_context *c, spile_long address, char 
 	if (!open)
 		return return_text(out, "<unknown>", 9);
 	return return_text(out, open + 1, strcspn(open + 1, " ]"));
+}
+
+/* Where the probe was hit; 0 if that is not known. */
+static unsigned long hit_address(struct spile_context *c)
+{
+	struct pt_regs *regs = spile_registers(c);
+
+	return regs ? spile_hit_address(c, regs) : 0;
+}
+
+unsigned int spile_fn_hit_function(struct spile_context *c, char *out)
+{
+	const char *function = c->probe->function;
+	unsigned long address;
+
+	if (*function)
+		return return_text(out, function, strlen(function));
+	address = hit_address(c);
+	return address ? spile_fn_symname(c, address, out) : return_text(out, "", 0);
+}
+
+unsigned int spile_fn_hit_module(struct spile_context *c, char *out)
+{
+	const char *module = c->probe->module;
+	unsigned long address;
+
+	if (*c->probe->function)
+		return return_text(out, module, strlen(module));
+	address = hit_address(c);
+	return address ? spile_fn_modname(c, address, out) : return_text(out, module, strlen(module));
 }
 
 static unsigned int frames_of(struct spile_context *c, const unsigned long **frames)

@@ -146,6 +146,8 @@ unsigned int spile_fn_fp_to_string(struct spile_context *c, spile_long x, spile_
 spile_long spile_fn_string_to_fp(struct spile_context *c, struct spile_string text);
 
 /* builtin_stack.c */
+unsigned int spile_fn_hit_function(struct spile_context *c, char *out);
+unsigned int spile_fn_hit_module(struct spile_context *c, char *out);
 unsigned int spile_fn_symname(struct spile_context *c, spile_long address, char *out);
 unsigned int spile_fn_symdata(struct spile_context *c, spile_long address, char *out);
 unsigned int spile_fn_modname(struct spile_context *c, spile_long address, char *out);

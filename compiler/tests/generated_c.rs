@@ -72,6 +72,23 @@ fn division_can_fail() {
     insta::assert_snapshot!(both("probe begin { x = 7 printf(\"%d\\n\", x / (x - 7)) }"));
 }
 
+/// A function that asks for the probed function costs a probe of a function no registers, whatever else calls it.
+#[test]
+fn names_of_probed_functions() {
+    let registers = |text: &str| {
+        let (script, _) = translated(text);
+        let of_function = script.split(".point = ").find(|site| site.starts_with("\"kprobe.function")).unwrap();
+        let named = of_function.lines().find(|line| line.contains(".registers = ")).map(str::trim);
+        (script.contains("hit_function"), named.map(str::to_string))
+    };
+    let who = "function who:string () { return probefunc() } probe kprobe.function(\"f\") { println(who()) }";
+    let (by_address, without) = registers(&format!("{who} probe timer.s(1) {{ println(who()) }}"));
+    assert!(!by_address);
+    assert_eq!(registers(&format!("{who} probe timer.profile {{ println(who()) }}")), (true, without.clone()));
+    assert_ne!(registers(&format!("{who} probe kprobe.function(\"f\") {{ print_regs() }}")).1, None);
+    assert!(without.is_none_or(|registers| registers.contains("0x0") || registers.contains("= 0,")), "none");
+}
+
 /// Globals read at a function's entry are locked there, and those that only its return handler uses are not.
 #[test]
 fn locks_of_entry_values() {

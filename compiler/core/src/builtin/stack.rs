@@ -6,6 +6,8 @@ use super::{Builtin, builtin};
 
 /// The builtins of this subject.
 pub(super) const BUILTINS: &[Builtin] = &[
+    builtin!("__hit_function" "hit_function" () -> String [pure fixed internal] "the probed function; where the point names none, the symbol of the address that was hit"),
+    builtin!("__hit_module" "hit_module" () -> String [pure fixed internal] "the module of the probed function; where the point names none, that of the address that was hit"),
     builtin!("symname" "symname" ("address": Long) -> String [pure] "name of the kernel symbol that the address is in; the address in hex if there is none"),
     builtin!("symdata" "symdata" ("address": Long) -> String [pure] "the same with offset, size and module: vfs_read+0x0/0x190 [kernel]"),
     builtin!("modname" "modname" ("address": Long) -> String [pure] "module that the address is in, or kernel; <unknown> if it is in neither"),

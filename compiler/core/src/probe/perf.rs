@@ -24,7 +24,7 @@ const MOST_TYPES: i64 = i32::MAX as i64;
 /// kernel.perf_event_max_sample_rate as it is by default.
 pub(super) const HIGHEST_FREQUENCY: i64 = 100_000;
 
-static EVENT: Mechanism = Mechanism::new("SPILE_PROBE_PERF", Label::Word("perf"));
+static EVENT: Mechanism = Mechanism { anywhere: true, ..Mechanism::new("SPILE_PROBE_PERF", Label::Word("perf")) };
 
 /// The same, only counted, for @perf("NAME"). The handler never runs.
 static COUNTER: Mechanism = Mechanism { counts: true, ..Mechanism::new("SPILE_PROBE_PERF", Label::Word("perf")) };

@@ -108,7 +108,7 @@ pub(super) fn fitting_length(
     Ok(length as u32)
 }
 
-static MECHANISM: Mechanism = Mechanism::new("SPILE_PROBE_WATCH", Label::Word("watch"));
+static MECHANISM: Mechanism = Mechanism { anywhere: true, ..Mechanism::new("SPILE_PROBE_WATCH", Label::Word("watch")) };
 
 /// A watchpoint on `length` bytes of data, for writes or, with `reads`, for reads and writes; without a place at an address
 /// of the running kernel.

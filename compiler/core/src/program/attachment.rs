@@ -18,6 +18,8 @@ pub struct Mechanism {
     pub registers: Registers,
     /// Which other handlers may run at the same time.
     pub runs: Runs,
+    /// Hits are wherever the CPU happens to be: only their address tells which function that is.
+    pub anywhere: bool,
     /// Before a handler runs, the task may wait for memory that it is going to read.
     pub pages_in: bool,
     /// The handler never runs: `@perf` reads the attachment by its subject.
@@ -27,7 +29,8 @@ pub struct Mechanism {
 impl Mechanism {
     /// A mechanism whose handlers have no registers and may run beside all others.
     pub const fn new(kind: &'static str, label: Label) -> Mechanism {
-        Mechanism { kind, label, registers: Registers::None, runs: Runs::Anytime, pages_in: false, counts: false }
+        let (registers, runs) = (Registers::None, Runs::Anytime);
+        Mechanism { kind, label, registers, runs, anywhere: false, pages_in: false, counts: false }
     }
 }
 

@@ -1,57 +1,37 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! `probefunc()` and `probemod()` where the probe point names no function: the symbol and the module of the address that was
-//! hit. That is all that a profile has.
+//! `probefunc()` and `probemod()` where hits are anywhere in code, as those of a profile and of a watchpoint: the symbol and
+//! the module of the address that was hit.
 
 use super::Lowering;
 use crate::builtin::{self, Builtin};
 use crate::elaborate::unit::Handler;
-use crate::program::{Comparison, Expr, LongExpr, LongKind, Privilege, Registers, Runs, StringExpr, StringKind};
+use crate::program::{Expr, Privilege};
 use spile_source::Span;
 
-/// The builtin that tells of an address of the kernel what `builtin` tells of the probed function. Of other addresses both give
-/// the address or that they do not know it.
-fn of_address(builtin: &Builtin) -> Option<&'static str> {
+/// The builtin that tells of the address of a hit what `builtin` tells of the probe point. Called by a function, it does the latter
+/// where the point names a function.
+fn of_hit(builtin: &Builtin) -> Option<&'static str> {
     match builtin.name {
-        "probefunc" => Some("symname"),
-        "probemod" => Some("modname"),
+        "probefunc" => Some("__hit_function"),
+        "probemod" => Some("__hit_module"),
         _ => None,
     }
 }
 
-/// The point names no function, and its hits are somewhere in code.
+/// The point names no function, and its hits are anywhere.
 pub(super) fn is_nameless(handler: &Handler) -> bool {
-    let mechanism = handler.site.attachment.mechanism;
-    handler.site.function.is_empty() && mechanism.registers != Registers::Arguments && mechanism.runs != Runs::Alone
-}
-
-fn call(name: &str, arguments: Vec<Expr>, span: Span) -> Option<Expr> {
-    Some(Expr::builtin(builtin::find(name, arguments.len())?, arguments, span))
-}
-
-fn choose(condition: LongExpr, then: StringExpr, otherwise: StringExpr, span: Span) -> StringExpr {
-    let kind = StringKind::Conditional(Box::new(condition), Box::new(then), Box::new(otherwise));
-    StringExpr { kind, span }
+    handler.site.function.is_empty() && handler.site.attachment.mechanism.anywhere
 }
 
 impl Lowering<'_, '_> {
     /// The call of a builtin by which the place of the hit is found where `builtin`, without arguments, knows none.
     /// None: it is called as it is.
     pub(super) fn symbol_of_hit(&self, builtin: &'static Builtin, span: Span) -> Option<Expr> {
-        let of_address = of_address(builtin)?;
         // A handler knows its probe; a function may be called by all.
         if !self.nameless.unwrap_or(self.some_nameless) || self.env.options.privilege == Privilege::Usr {
             return None;
         }
-        let long = |name| call(name, Vec::new(), span)?.long();
-        let symbol = call(of_address, vec![long("addr")?.into()], span)?.string()?;
-        if self.nameless.is_some() {
-            return Some(symbol.into());
-        }
-        let nothing = || StringExpr::literal(Vec::new(), span);
-        let known = || call(builtin.name, Vec::new(), span)?.string();
-        let kind = LongKind::Compare(Comparison::NotEqual, Box::new(known()?), Box::new(nothing()));
-        let symbol = choose(long("addr")?, symbol, nothing(), span);
-        Some(choose(LongExpr { kind, span }, known()?, symbol, span).into())
+        Some(Expr::builtin(builtin::internal(of_hit(builtin)?)?, Vec::new(), span))
     }
 }

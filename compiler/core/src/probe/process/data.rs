@@ -53,7 +53,8 @@ static FORMS: [Form; 24] = data!("process(string)", "process(number)", "process"
 /// The family of data in programs.
 pub(in crate::probe) static FAMILY: ProbeFamily = ProbeFamily::new(&FORMS, resolve);
 
-static MECHANISM: Mechanism = Mechanism::new("SPILE_PROBE_USER_WATCH", Label::Word("watch"));
+static MECHANISM: Mechanism =
+    Mechanism { anywhere: true, ..Mechanism::new("SPILE_PROBE_USER_WATCH", Label::Word("watch")) };
 
 fn resolve(point: &Point, resolver: &mut Resolver) -> Result<Vec<Site>, PointError> {
     let objects = objects(point, resolver)?;
