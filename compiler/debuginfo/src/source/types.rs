@@ -9,6 +9,7 @@ use spile_abi::budget::{Budget, Exceeded, Limits, USUAL};
 use super::Source;
 use crate::error::Error;
 use crate::facts::{Extent, FoundMember, FunctionId, MAX_CHAIN, Member, MemberError, Type, TypeId, TypeTag};
+use crate::object::demangle::split_scope;
 
 /// Limit for one search for a member. Anonymous structs that nest deeper are a cycle of damaged entries.
 const MEMBERS: Limits = Limits { depth: 32, ..USUAL };
@@ -140,18 +141,52 @@ impl dyn Source {
     }
 
     /// The type of this name: `struct x`, `union x`, `enum x`, a typedef's or base type's name, or `x` for any of the
-    /// first three; a definition.
+    /// first three; a definition. One that is in no class or namespace comes before others.
     pub fn find_type_named(&self, name: &str) -> Result<Option<TypeId>, Error> {
-        find_tagged(name, |tag, name| self.find_type(tag, name))
+        let outermost = match is_qualified(name) {
+            true => None,
+            false => find_tagged(name, |tag, name| self.find_type(tag, &format!("::{name}")))?,
+        };
+        match outermost {
+            Some(found) => Ok(Some(found)),
+            None => find_tagged(name, |tag, name| self.find_type(tag, name)),
+        }
     }
 
-    /// The same, of the function's unit first.
+    /// The same, as the function's code means it: of its unit first, and there of the classes and namespaces around the function
+    /// first.
     pub fn find_type_named_for(&self, id: FunctionId, name: &str) -> Result<Option<TypeId>, Error> {
-        match find_tagged(name, |tag, name| self.type_of_unit(id, tag, name))? {
+        let of_unit = |tag, name: &str| self.type_of_unit(id, tag, name);
+        if is_qualified(name) {
+            return match find_tagged(name, of_unit)? {
+                Some(found) => Ok(Some(found)),
+                None => self.find_type_named(name),
+            };
+        }
+        let mut scope = self.scope(id, &self.function(id)?.name)?;
+        loop {
+            let around = if scope.is_empty() { String::new() } else { format!("::{scope}") };
+            if let Some(found) = find_tagged(name, |tag, name| of_unit(tag, &format!("{around}::{name}")))? {
+                return Ok(Some(found));
+            }
+            if scope.is_empty() {
+                break;
+            }
+            scope = split_scope(&scope).map(|(outer, _)| outer.to_string()).unwrap_or_default();
+        }
+        if let Some(found) = find_tagged(name, |tag, name| self.find_type(tag, &format!("::{name}")))? {
+            return Ok(Some(found));
+        }
+        // In a class or namespace that the function is not in.
+        match find_tagged(name, of_unit)? {
             Some(found) => Ok(Some(found)),
             None => self.find_type_named(name),
         }
     }
+}
+
+fn is_qualified(name: &str) -> bool {
+    split_scope(name).is_some()
 }
 
 fn find_tagged(

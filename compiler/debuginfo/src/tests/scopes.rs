@@ -504,6 +504,33 @@ fn types_of_one_name() {
     }
 }
 
+/// A name without a scope is looked for as the language does it, from the scopes around the function outwards.
+#[test]
+fn types_by_scope() {
+    const NESTED: &str = "struct other { struct node { long q; int x; } v; }; struct node; typedef int plain; struct W { typedef other::node item; item *i; };\
+        other o; W w; int of_none(node *n) { return n != 0; } int other_one(other *o) { return o->v.x; }";
+    const OUTER: &str = "struct node { int x; long pad; }; struct item { char pad[16]; int x; };\
+        namespace in { struct node { long pad[3]; int x; }; struct C { int m(node *n); }; int C::m(node *n) { return n->x; } int f(node *n) { return n->x; } }\
+        node a; item b; in::C c; int of_node(node *n, item *i) { return n->x + i->x; } int main() { in::node n = {}; return c.m(&n) + in::f(&n); }";
+    for compiler in ["g++", "clang++"] {
+        let directory = linked(compiler, &["-O1"], &[NESTED, OUTER]);
+        let debug = open(&directory.path().join("program"));
+        let at = |function: &str, name: &str| {
+            let found = debug.find_type_for(only(&debug, function), name).expect("is whole").expect(name);
+            debug.member(found, "x").expect("x").offset
+        };
+        for node in ["node", "struct node"] {
+            assert_eq!(at("of_none", node), 0, "{compiler}");
+            assert_eq!(at("of_node", node), 0, "{compiler}");
+            assert_eq!(at("in::f", node), 24, "{compiler}");
+            assert_eq!(at("in::C::m", node), 24, "{compiler}");
+        }
+        assert_eq!(at("of_none", "item"), 16, "{compiler}");
+        let anywhere = debug.find_type("item").expect("is whole").expect("item");
+        assert_eq!(debug.member(anywhere, "x").expect("x").offset, 16, "{compiler}");
+    }
+}
+
 #[test]
 fn enumerators_of_one_name() {
     let debug = open(&of_one_name().path().join("program"));
