@@ -7,6 +7,9 @@
 # stdout: ^inlined 3$
 # stdout: ^symbols 1 first_name$
 # stdout: ^listed 2$
+# stdout: ^assembly 1, returns 1, listed 2$
+# stdout: ^of the kernel 1, mm/fadvise\.c$
+# stdout: ^listed there 1$
 # limit: 60
 
 mkdir -p below
@@ -57,3 +60,27 @@ EOS
 gcc -O1 -o alias alias.c
 echo "symbols $(places alias 'function("*first_name")') $("$SPILE" -r "$RELEASE" -p3 -e 'probe process("./alias").function("*first_name") { println(ppfunc()) }' | grep -ow 'first_name' | sort -u)"
 echo "listed $("$SPILE" -r "$RELEASE" -l 'process("./alias").function("*first_name")' | wc -l)"
+# The assembler describes a function for each of its names.
+cat >asm.s <<'EOS'
+	.text
+	.globl outer, __outer
+	.type outer, @function
+	.type __outer, @function
+outer:
+__outer:
+	mov %edi, %eax
+	ret
+	.size outer, . - outer
+	.size __outer, . - __outer
+	.section .note.GNU-stack, "", @progbits
+EOS
+as -g -o asm.o asm.s
+echo 'int outer(int); int main(int count, char **values) { return outer(count); }' >caller.c
+gcc -g -O1 -o asm caller.c asm.o
+echo "assembly $(places asm 'function("*outer")'), returns $(places asm 'function("*outer").return'), listed $("$SPILE" -r "$RELEASE" -l 'process("./asm").function("*outer")' | wc -l)"
+# A weak function, which calls for a system call that the kernel lacks would reach, and the one that replaces it; neither has
+# code of its own in the debug information.
+call='kernel.function("__x64_sys_fadvise64")'
+"$SPILE" -r "$RELEASE" -p3 -e "global n probe $call { n++ }" >call.c
+echo "of the kernel $(grep -c '^		\.address = ' call.c), $(grep -o 'mm/fadvise\.c' call.c | head -n 1)"
+echo "listed there $("$SPILE" -r "$RELEASE" -l "$call" | wc -l)"

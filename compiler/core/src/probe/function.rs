@@ -142,11 +142,6 @@ pub(super) fn resolve_in(point: &Point, object: &Rc<Object>, resolver: &mut Reso
     if functions.is_empty() {
         return Err(nothing(debug, &pattern, &text, component, &described(object)));
     }
-    // Nothing but their symbols is known: what has several is one function.
-    let functions = match object.is_program() && debug.is_symbols() && !resolver.names_only() {
-        true => without_aliases(debug, functions).map_err(|error| debug_failed(&error))?,
-        false => functions,
-    };
     let code = Code::of(point, object, resolver)?;
     let mut finder = Finder {
         object,
@@ -154,7 +149,8 @@ pub(super) fn resolve_in(point: &Point, object: &Rc<Object>, resolver: &mut Reso
         suffix,
         maxactive,
         names_only: resolver.names_only(),
-        taken: [Taken::default(), Taken::default()],
+        bodies: BTreeMap::new(),
+        copies: Taken::default(),
         sites: Vec::new(),
         inlined: 0,
         refused: None,
@@ -188,26 +184,6 @@ pub(super) fn resolve_in(point: &Point, object: &Rc<Object>, resolver: &mut Reso
         return Ok(finder.sites);
     }
     Err(no_site(finder, exported, pattern.name, component))
-}
-
-/// Of the functions that begin at one address one.
-fn without_aliases(debug: &DebugInfo, ids: Vec<FunctionId>) -> Result<Vec<FunctionId>, spile_debuginfo::Error> {
-    let mut chosen: BTreeMap<Address, (String, FunctionId)> = BTreeMap::new();
-    let mut others = Vec::new();
-    for id in ids {
-        let function = debug.function(id)?;
-        let Some(body) = function.bodies.first() else {
-            others.push(id);
-            continue;
-        };
-        match chosen.get_mut(&body.entry) {
-            Some((name, _)) if rank(name) <= rank(&function.name) => {}
-            Some(found) => *found = (function.name, id),
-            None => _ = chosen.insert(body.entry, (function.name, id)),
-        }
-    }
-    others.extend(chosen.into_values().map(|(_, id)| id));
-    Ok(others)
 }
 
 /// Why functions of that name were found, and none of their places can be probed; `exported`: one of them is external.
@@ -312,6 +288,9 @@ fn files_of(debug: &DebugInfo, name: &str) -> Option<String> {
     }
 }
 
+/// Which of several functions that begin at one place is chosen, the lowest first: one whose file is known, then by its name.
+type Preference = (bool, (usize, usize));
+
 struct Finder<'o> {
     object: &'o Rc<Object>,
     code: Code,
@@ -319,8 +298,10 @@ struct Finder<'o> {
     maxactive: u32,
     /// Of places of the same spelling the first one that can be probed is enough.
     names_only: bool,
-    /// Of a program: out-of-line code, inlined copies.
-    taken: [Taken; 2],
+    /// The site of the out-of-line code that begins there: a call is one hit, however many names its function has.
+    bodies: BTreeMap<Address, (usize, Preference)>,
+    /// Inlined copies.
+    copies: Taken,
     sites: Vec<Site>,
     /// Inlined copies, which a return probe cannot use.
     inlined: usize,
@@ -363,14 +344,18 @@ impl Finder<'_> {
 
     fn add_site(&mut self, id: FunctionId, function: &Function, address: Address, inlined: bool) {
         let returning = self.suffix == Suffix::Return;
-        if self.object.is_program() {
-            let [bodies, copies] = &mut self.taken;
-            let taken = if inlined { copies } else { bodies };
-            if !taken.take(&function.name, &function.file, function.line, address) {
-                return;
-            }
+        if inlined
+            && self.object.is_program()
+            && !self.copies.take(&function.name, &function.file, function.line, address)
+        {
+            return;
         }
-        let mut address = address;
+        let preference = (function.file.is_empty(), rank(&function.name));
+        let known = self.bodies.get(&address).copied().filter(|_| !inlined && !self.names_only);
+        if known.is_some_and(|(_, before)| before <= preference) {
+            return;
+        }
+        let (start, mut address) = (address, address);
         let mut entry = None;
         if self.object.is_program()
             && !returning
@@ -394,7 +379,15 @@ impl Finder<'_> {
                 return;
             }
         };
+        let index = self.sites.len();
         self.push(id, function, address, attachment, inlined, entry);
+        let index = known.map_or(index, |(before, _)| {
+            self.sites.swap_remove(before);
+            before
+        });
+        if !inlined {
+            self.bodies.insert(start, (index, preference));
+        }
     }
 
     /// Attached only by name, if no address is known.

@@ -257,7 +257,11 @@ impl Dwarf {
         inlined.dedup();
         if bodies.is_empty() && inlined.is_empty() {
             let text = text.unwrap_or_default();
-            bodies.extend(self.by_name.bodies.of(text, || self.body_by_symbol(&name))?);
+            if let Some(body) = self.by_name.bodies.of(text, || self.body_by_symbol(&name))?
+                && !self.is_of_another_unit(id, &name, &body)?
+            {
+                bodies.push(body);
+            }
         }
         Ok(Function { name, file, line: line as u32, external, return_type, bodies, inlined })
     }
@@ -373,6 +377,29 @@ impl Dwarf {
         }
         let Some(entry) = self.elf.address(symbol.at) else { return Ok(None) };
         Ok(Some(Body { entry, size: symbol.size, symbol: Some(name.to_string()), other_parts: Vec::new() }))
+    }
+
+    /// Whether the code that the symbol of a function is at belongs to another function of that name: a weak one has been
+    /// replaced by it.
+    fn is_of_another_unit(&self, id: FunctionId, name: &str, body: &Body) -> Result<bool, EntryError> {
+        let Some(at) = self.elf.flat(body.entry) else { return Ok(false) };
+        let others = self.try_index()?.functions_named(name.as_bytes()).filter(|other| other.die != id.die());
+        let others: Vec<Die> = others.map(|other| other.die).collect();
+        if others.is_empty() || self.is_in_unit_of(id.die(), at)? {
+            return Ok(false);
+        }
+        for other in others {
+            if self.is_in_unit_of(other, at)? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// Whether the address is in the code of the entry's unit.
+    fn is_in_unit_of(&self, die: Die, at: u64) -> Result<bool, EntryError> {
+        let (unit, root) = self.store.root(self.store.slot_of(die)?)?;
+        Ok(read_some_ranges(&self.store, unit, &root, MAX_UNIT_RANGES)?.iter().any(|range| range.contains(&at)))
     }
 
     fn is_cold(&self, at: u64) -> bool {
