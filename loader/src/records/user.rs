@@ -12,8 +12,10 @@ use spile_abi::record::Place;
 use crate::error::Hex;
 use crate::records::text::Text;
 
-/// Maximum number of cached answers: some megabytes.
-const MOST_KNOWN: usize = 1 << 16;
+/// Bytes of answers that are remembered.
+const MOST_KNOWN: usize = 64 << 20;
+/// Longest name and path in an answer: any user may have written them, of any length, and each frame has a copy.
+pub const MAX_TEXT: usize = 4096;
 
 /// A frame to be named.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -26,6 +28,13 @@ pub struct Frame {
     pub returns: bool,
     /// The source line is wanted.
     pub lines: bool,
+}
+
+impl Frame {
+    /// Frames with the same key have the same answer: in a file the offset is sufficient.
+    pub fn key(self) -> Frame {
+        Frame { address: if self.place.file().is_some() { 0 } else { self.address }, ..self }
+    }
 }
 
 /// What is known about a frame.
@@ -48,6 +57,23 @@ pub struct FrameName {
 }
 
 impl FrameName {
+    /// With texts of [`MAX_TEXT`] bytes at most.
+    pub fn cut(mut self) -> FrameName {
+        let line = self.line.as_mut().map(|(file, _)| file);
+        [self.name.as_mut(), self.file.as_mut(), line].into_iter().flatten().for_each(|text| text.truncate(MAX_TEXT));
+        self
+    }
+
+    /// What it takes of the memory with its frame, about. The same for equal ones, whatever room they have.
+    fn bytes(&self) -> usize {
+        /// Of each allocation.
+        const OVERHEAD: usize = 16;
+        let line = self.line.as_ref().map(|(file, _)| file);
+        let texts = [Some(&self.build_id), self.name.as_ref(), self.file.as_ref(), line];
+        let texts = texts.into_iter().flatten().map(|text| text.len() + OVERHEAD).sum::<usize>();
+        size_of::<(Frame, FrameName)>() + texts
+    }
+
     /// `NAME+OFFSET/SIZE [PATH]`, with a line `NAME+OFFSET/SIZE at FILE:LINE [PATH]`; without a name `0xADDRESS [PATH+OFFSET]`.
     fn describe(&self, address: u64) -> Vec<u8> {
         let mut text = match &self.name {
@@ -83,11 +109,41 @@ pub trait Names: fmt::Debug + Send {
     fn find(&mut self, frame: Frame) -> FrameName;
 }
 
+/// Answers that are remembered. If there are too many all are forgotten: at the same answer, if they come in the same order.
+#[derive(Debug, Default)]
+pub struct KnownFrames {
+    frames: HashMap<Frame, FrameName>,
+    bytes: usize,
+}
+
+impl KnownFrames {
+    /// The answer for the frame.
+    pub fn get(&self, frame: Frame) -> Option<&FrameName> {
+        self.frames.get(&frame.key())
+    }
+
+    /// Remembers it. What is forgotten for it; usually nothing.
+    pub fn insert(&mut self, frame: Frame, found: FrameName) -> KnownFrames {
+        self.bytes += found.bytes();
+        let forgotten = if self.bytes > MOST_KNOWN { std::mem::take(self) } else { KnownFrames::default() };
+        if self.frames.is_empty() {
+            self.bytes = found.bytes();
+        }
+        self.frames.insert(frame.key(), found);
+        forgotten
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.frames.is_empty()
+    }
+}
+
 /// Names with a cache.
 #[derive(Debug, Default)]
 pub struct Users<'k> {
     names: Option<Box<dyn Names + 'k>>,
-    known: HashMap<Frame, FrameName>,
+    known: KnownFrames,
     /// A name was looked for that was not known: a file may have been read.
     asked: bool,
 }
@@ -95,7 +151,7 @@ pub struct Users<'k> {
 impl<'k> Users<'k> {
     /// `None`: all addresses are printed in hex.
     pub fn new(names: Option<Box<dyn Names + 'k>>) -> Users<'k> {
-        Users { names, known: HashMap::new(), asked: false }
+        Users { names, known: KnownFrames::default(), asked: false }
     }
 
     /// Whether names were looked for since the last call that were not known: that takes up to some tenths of a second each.
@@ -104,18 +160,13 @@ impl<'k> Users<'k> {
     }
 
     fn find(&mut self, frame: Frame) -> FrameName {
-        // In a file the offset is sufficient.
-        let key = Frame { address: if frame.place.file().is_some() { 0 } else { frame.address }, ..frame };
-        if let Some(found) = self.known.get(&key) {
+        if let Some(found) = self.known.get(frame) {
             return found.clone();
         }
         self.asked = true;
         let found = self.names.as_mut().map(|names| names.find(frame)).unwrap_or_default();
         if found.is_certain {
-            if self.known.len() >= MOST_KNOWN {
-                self.known.clear();
-            }
-            self.known.insert(key, found.clone());
+            self.known.insert(frame, found.clone());
         }
         found
     }
@@ -252,6 +303,24 @@ pub(crate) mod tests {
         assert!(users.takes_asked() && !users.takes_asked());
         users.name(Named::UserSymbol, frame(1, 0x110));
         assert!(!users.takes_asked());
+    }
+
+    #[test]
+    fn answers_take_bounded_memory() {
+        let frame = |at| Frame { address: 0, place: Place::new(1, at), returns: false, lines: false };
+        let answer =
+            |bytes| FrameName { name: Some(vec![b'a'; bytes]), file: Some(vec![b'b'; bytes]), ..FrameName::default() };
+        let held = |known: &KnownFrames| known.frames.values().map(FrameName::bytes).sum::<usize>();
+        let (mut known, mut forgotten) = (KnownFrames::default(), 0);
+        for at in 0..1 << 16 {
+            let before = known.insert(frame(at), answer(MAX_TEXT).cut());
+            forgotten += usize::from(!before.is_empty());
+            assert!(held(&before) <= MOST_KNOWN && known.get(frame(at)).is_some());
+        }
+        assert!(held(&known) <= MOST_KNOWN && known.bytes == held(&known));
+        assert_eq!(forgotten, 8);
+        let long = FrameName { line: Some((vec![b'c'; 60 << 20], 1)), ..answer(60 << 20) }.cut();
+        assert!(long.bytes() < 4 * MAX_TEXT, "{}", long.bytes());
     }
 
     #[test]

@@ -23,7 +23,8 @@ const MAX_SYMBOLS: usize = 4 << 20;
 const MAX_NAMES: usize = 96 << 20;
 /// Bytes of a build-id: each name of an address has a copy. Linkers write 8 to 20, and what `--build-id=0x...` says.
 const MAX_BUILD_ID: usize = 64;
-/// Maximum number of entries of a dynamic section with the same tag, and of bytes of each text.
+/// Maximum number of entries of a dynamic section with the same tag, and of bytes of each text. Symbols with longer names are
+/// left out.
 const MAX_DYNAMIC: usize = 1024;
 const MAX_TEXT: usize = 4096;
 /// What a text that ends with zero counts at least, in bytes: looking for it takes time too.
@@ -218,7 +219,7 @@ impl<'d, F: FileHeader<Endian = LittleEndian>, R: ReadRef<'d>> Elf for ElfFile<'
             }
             let Ok(name) = symbol.name(endian, table.strings()) else { return Some(None) };
             left = left.checked_sub(name.len())?;
-            Some((!name.is_empty()).then(|| Symbol {
+            Some((1..=MAX_TEXT).contains(&name.len()).then(|| Symbol {
                 address: symbol.st_value(endian).into(),
                 bytes: symbol.st_size(endian).into(),
                 is_global: symbol.st_bind() != elf::STB_LOCAL,
@@ -377,6 +378,21 @@ mod tests {
         let read = Image::of(file).with(|elf| elf.symbols(false)).unwrap();
         let bytes: usize = read.iter().map(|symbol| symbol.name.len()).sum();
         assert!(bytes <= MAX_NAMES && read.len() > 1000, "{} symbols, {bytes} bytes", read.len());
+    }
+
+    #[test]
+    fn symbols_with_very_long_names_are_left_out() {
+        use std::io::Read;
+        let symbol = |at: u32| [&at.to_le_bytes()[..], &[0x12, 0, 1, 0], &[1; 16]].concat();
+        let strings = [&[0][..], &[b'a'; 5000], b"\0b\0"].concat();
+        let symbols = [symbol(1), symbol(5002)].concat();
+        let places = [(elf::SHT_SYMTAB.0, 16384, 48, 2), (elf::SHT_STRTAB.0, 4096, strings.len() as u64, 0)];
+        let mut file = file_of(32768, &places, &[(4096, &strings), (16384, &symbols)]);
+        let mut bytes = Vec::new();
+        file.read_to_end(&mut bytes).unwrap();
+        // Bytes in memory, as those of `.gnu_debugdata`, have no cache that cuts names.
+        let read = parse(bytes.as_slice(), |elf| elf.symbols(false)).unwrap();
+        assert_eq!(read.iter().map(|symbol| symbol.name.as_slice()).collect::<Vec<_>>(), [b"b"]);
     }
 
     #[test]

@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 
 use spile_abi::bounded;
 
-use crate::records::user::{Frame, FrameName, Names};
+use crate::records::user::{Frame, FrameName, MAX_TEXT, Names};
 use crate::userspace::files::Files;
 use crate::userspace::image::Segment;
 use crate::userspace::lines::Lines;
@@ -17,8 +17,6 @@ use crate::userspace::symbols::Table;
 /// Maximum number of bytes of cached symbols and lines; beyond it the cache is emptied. A program as large as a browser takes
 /// some hundred MB.
 const MOST_KEPT: usize = 1 << 30;
-/// Maximum length of a name that is demangled, before and after.
-const MOST_NAME: usize = 4096;
 
 #[derive(Debug)]
 struct Program {
@@ -134,6 +132,12 @@ fn shown(file: &spile_abi::device::File) -> Vec<u8> {
 
 impl Names for Programs<'_> {
     fn find(&mut self, frame: Frame) -> FrameName {
+        self.uncut(frame).cut()
+    }
+}
+
+impl Programs<'_> {
+    fn uncut(&mut self, frame: Frame) -> FrameName {
         if let Some((id, offset)) = frame.place.file() {
             return self.of_file(id, offset, frame);
         }
@@ -150,9 +154,9 @@ impl Names for Programs<'_> {
 
 /// As in the source; names that are not mangled, or too long, as they are. C++ only with the feature `source`.
 fn demangled(name: &[u8]) -> Vec<u8> {
-    let text = std::str::from_utf8(name).ok().filter(|text| text.len() <= MOST_NAME);
+    let text = std::str::from_utf8(name).ok().filter(|text| text.len() <= MAX_TEXT);
     let found = text.and_then(|text| match rustc_demangle::try_demangle(text) {
-        Ok(rust) => bounded::text(MOST_NAME, |out| write!(out, "{rust:#}")),
+        Ok(rust) => bounded::text(MAX_TEXT, |out| write!(out, "{rust:#}")),
         Err(_) => cxx(text),
     });
     found.map_or_else(|| name.to_vec(), String::into_bytes)
@@ -161,7 +165,7 @@ fn demangled(name: &[u8]) -> Vec<u8> {
 #[cfg(feature = "source")]
 fn cxx(name: &str) -> Option<String> {
     let symbol = name.starts_with("_Z").then(|| cpp_demangle::Symbol::new(name).ok()).flatten()?;
-    bounded::text(MOST_NAME, |out| symbol.structured_demangle(out, &cpp_demangle::DemangleOptions::new()))
+    bounded::text(MAX_TEXT, |out| symbol.structured_demangle(out, &cpp_demangle::DemangleOptions::new()))
 }
 
 #[cfg(not(feature = "source"))]
@@ -185,6 +189,6 @@ mod tests {
         assert_eq!(shown("write"), "write");
         let doubled = |most| (0..most).map(|at: u8| format!("S{}_S{}_", char::from(b'0' + at), char::from(b'0' + at)));
         let long = format!("_Z1f1pIiiE{}", doubled(10).map(|twice| format!("S_I{twice}E")).collect::<String>());
-        assert!(shown(&long).len() <= MOST_NAME);
+        assert!(shown(&long).len() <= MAX_TEXT);
     }
 }

@@ -11,11 +11,11 @@ use spile_abi::record::Place;
 
 use super::{Cursor, put_bytes, put_u32, put_u64};
 use crate::records::symbol::Kernel;
-use crate::records::user::{Frame, FrameName, Names};
+use crate::records::user::{Frame, FrameName, KnownFrames, MAX_TEXT, Names};
 
 const OF_KERNEL: u8 = 1;
 const OF_USER: u8 = 2;
-/// Answers remembered, so that each is kept once; and by a reader, for which a damaged file may have any number.
+/// Answers of the kernel that a reader remembers: a damaged file may have any number.
 const MOST_KNOWN: usize = 1 << 18;
 
 /// The answers since the last frame.
@@ -28,6 +28,11 @@ impl Kept {
     /// Takes them.
     pub fn take(&self) -> Vec<u8> {
         self.entries.lock().map(|mut entries| std::mem::take(&mut *entries)).unwrap_or_default()
+    }
+
+    /// How many bytes they have.
+    pub fn bytes(&self) -> usize {
+        self.entries.lock().map(|entries| entries.len()).unwrap_or_default()
     }
 
     fn push(&self, write: impl FnOnce(&mut Vec<u8>)) {
@@ -79,27 +84,28 @@ fn text(field: &[u8]) -> &[u8] {
 pub struct KeptNames<'k> {
     names: Box<dyn Names + 'k>,
     kept: &'k Kept,
-    pushed: HashMap<Frame, FrameName>,
+    /// What the reader remembers: it is kept again when the reader has forgotten it.
+    pushed: KnownFrames,
 }
 
 impl<'k> KeptNames<'k> {
     /// Passes questions on to `names`.
     pub fn new(names: Box<dyn Names + 'k>, kept: &'k Kept) -> KeptNames<'k> {
-        KeptNames { names, kept, pushed: HashMap::new() }
+        KeptNames { names, kept, pushed: KnownFrames::default() }
     }
 }
 
 impl fmt::Debug for KeptNames<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("KeptNames").field("pushed", &self.pushed.len()).finish_non_exhaustive()
+        f.debug_struct("KeptNames").field("pushed", &self.pushed).finish_non_exhaustive()
     }
 }
 
 impl Names for KeptNames<'_> {
     fn find(&mut self, frame: Frame) -> FrameName {
         let found = self.names.find(frame);
-        let frame = key(frame);
-        if self.pushed.get(&frame) == Some(&found) {
+        let frame = frame.key();
+        if self.pushed.get(frame) == Some(&found) {
             return found;
         }
         self.kept.push(|entries| {
@@ -120,17 +126,9 @@ impl Names for KeptNames<'_> {
                 put_u32(entries, *line);
             }
         });
-        if self.pushed.len() >= MOST_KNOWN {
-            self.pushed.clear();
-        }
         self.pushed.insert(frame, found.clone());
         found
     }
-}
-
-/// In a file the offset is sufficient.
-fn key(frame: Frame) -> Frame {
-    Frame { address: if frame.place.file().is_some() { 0 } else { frame.address }, ..frame }
 }
 
 /// An answer of the module.
@@ -153,25 +151,27 @@ pub struct Answers {
 struct Known {
     /// By address and flags: the answers, the newest last.
     kernel: HashMap<(u64, u32), Vec<KernelName>>,
-    user: HashMap<Frame, FrameName>,
-    /// Of all, about.
+    /// Of these answers, about.
     bytes: usize,
+    user: KnownFrames,
+    /// What was forgotten last. The names of a frame's records come before them, so some of them may be these.
+    older: KnownFrames,
 }
 
 impl Known {
-    /// Counts a new answer. If there are too many all others are forgotten.
+    /// Counts a new answer of the kernel. If there are too many all others are forgotten.
     fn charge(&mut self, bytes: usize) {
         self.bytes += bytes;
-        if self.bytes > MOST_BYTES || self.kernel.len() >= MOST_KNOWN || self.user.len() >= MOST_KNOWN {
-            *self = Known { bytes, ..Known::default() };
+        if self.bytes > MOST_BYTES || self.kernel.len() >= MOST_KNOWN {
+            self.kernel = HashMap::new();
+            self.bytes = bytes;
         }
     }
 }
 
-/// Bytes of answers that are kept: [`MOST_KNOWN`] usual ones have half as many.
+/// Bytes of the kernel's answers that are kept: [`MOST_KNOWN`] usual ones have half as many.
 const MOST_BYTES: usize = 128 << 20;
-/// Longest name, path and build-id of user space that is kept; the kernel's are as long as the module's fields.
-const MAX_TEXT: usize = 4096;
+/// Longest build-id of user space that is kept, as of names ([`MAX_TEXT`]); the kernel's names are as long as the module's fields.
 const MAX_BUILD_ID: usize = 64;
 
 /// A copy of the part's first bytes.
@@ -225,16 +225,11 @@ impl Answers {
         let (name, file) = (part(1)?, part(2)?);
         let line = if flags & 4 != 0 { Some((cut(cursor.bytes()?, MAX_TEXT), cursor.u32()?)) } else { None };
         let found = FrameName { name, offset, bytes, file, build_id, line, is_certain: false };
-        let parts = [
-            Some(&found.build_id),
-            found.name.as_ref(),
-            found.file.as_ref(),
-            found.line.as_ref().map(|(file, _)| file),
-        ];
-        let text: usize = parts.into_iter().flatten().map(Vec::len).sum();
         let mut known = self.known.lock().ok()?;
-        known.charge(size_of::<(Frame, FrameName)>() + text);
-        known.user.insert(key(frame), found);
+        let forgotten = known.user.insert(frame, found);
+        if !forgotten.is_empty() {
+            known.older = forgotten;
+        }
         Some(())
     }
 }
@@ -268,7 +263,7 @@ pub struct UserAnswers<'a>(pub &'a Answers);
 impl Names for UserAnswers<'_> {
     fn find(&mut self, frame: Frame) -> FrameName {
         let Ok(known) = self.0.known.lock() else { return FrameName::default() };
-        known.user.get(&key(frame)).cloned().unwrap_or_default()
+        known.user.get(frame).or_else(|| known.older.get(frame)).cloned().unwrap_or_default()
     }
 }
 
@@ -343,11 +338,37 @@ mod tests {
         assert!(kept(&answers) < 10_000, "long names are cut");
         let found = UserAnswers(&answers).find(Frame { address: 1, ..frame(0, 0, false) });
         assert_eq!(found.name.map(|name| name.len()), None, "another frame");
+        let named =
+            |address: u64| UserAnswers(&answers).find(Frame { address, returns: false, ..frame(0, 0, false) }).name;
         for address in 0..40_000 {
             assert!(answers.add(&user(address, 5000)));
         }
-        assert!(kept(&answers) <= MOST_BYTES && kept(&answers) > 1 << 20);
-        let known = answers.known.lock().unwrap();
-        assert_eq!(known.user.values().map(|name| name.name.as_ref().map_or(0, Vec::len)).max(), Some(MAX_TEXT));
+        assert_eq!((named(0), named(39_999).map(|name| name.len())), (None, Some(MAX_TEXT)));
+    }
+
+    /// A name of 4,000 bytes for each frame.
+    #[derive(Debug)]
+    struct Long;
+
+    impl Names for Long {
+        fn find(&mut self, frame: Frame) -> FrameName {
+            let name = format!("{:x}{}", frame.place.0, "a".repeat(4000));
+            FrameName { name: Some(name.into_bytes()), ..FrameName::default() }
+        }
+    }
+
+    #[test]
+    fn many_long_names_are_all_in_the_recording() {
+        let (kept, answers) = (Kept::default(), Answers::default());
+        let mut user = KeptNames::new(Box::new(Long), &kept);
+        let of = |at: u64| frame(1, at % 30_000, false);
+        // Records whose names are written together.
+        for first in (0..90_000).step_by(500) {
+            (first..first + 500).for_each(|at| drop(user.find(of(at))));
+            assert!(answers.add(&kept.take()));
+            for at in first..first + 500 {
+                assert_eq!(UserAnswers(&answers).find(of(at)), Long.find(of(at)), "{at}");
+            }
+        }
     }
 }

@@ -10,6 +10,8 @@ use super::{FrameKind, MAGIC, MAX_CONTENTS, VERSION, crc32, put_bytes, put_pairs
 
 /// Records are written when there are this many bytes of them, or when there are no more at the moment.
 const FULL: usize = 256 << 10;
+/// The same for their names: a record of some bytes may have many long ones.
+const FULL_OF_NAMES: usize = 4 << 20;
 /// Of deflate, 1 to 10: the fastest.
 const LEVEL: u8 = 1;
 /// Shorter contents are not compressed.
@@ -57,7 +59,7 @@ impl<'k> Recorder<'k> {
 
     /// Records should be written before more are added.
     pub fn is_full(&self) -> bool {
-        self.records.len() >= FULL
+        self.records.len() >= FULL || self.kept.bytes() >= FULL_OF_NAMES
     }
 
     /// Notes what has been lost so far: CPU, records, bytes.
