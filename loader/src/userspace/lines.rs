@@ -57,7 +57,8 @@ mod dwarf {
 
     /// Line information of more bytes than this in a file is not read.
     const MAX_DWARF: usize = 512 << 20;
-    /// Nor that of a file with more ranges of addresses: all units may have the same list, and each range is kept.
+    /// Nor that of a file with more units and ranges of addresses: all units may have the same list, and each range is kept. Empty
+    /// ranges and other entries of the lists count, too.
     const MAX_RANGES: usize = 4 << 20;
     /// Nor with more abbreviations and attributes in all its tables. Tables of different units may overlap, and a table takes
     /// 40 times its bytes of memory. 256 MB of debug information have some 2 million.
@@ -206,8 +207,9 @@ mod dwarf {
 
     /// Of all units, sorted; `None`: there are too many.
     fn ranges(dwarf: &Dwarf<Slice>, most: usize) -> Option<Vec<(u64, u64, DebugInfoOffset)>> {
-        let (mut found, mut units) = (Vec::new(), dwarf.units());
+        let (mut found, mut units, mut left) = (Vec::new(), dwarf.units(), most);
         while let Ok(Some(header)) = units.next() {
+            left = left.checked_sub(1)?;
             let has_code = matches!(header.type_(), UnitType::Compilation | UnitType::Skeleton(_));
             let Some(at) = header.debug_info_offset().filter(|_| has_code) else { continue };
             // Those that cannot be read are passed over.
@@ -216,18 +218,19 @@ mod dwarf {
                 if begin < end {
                     found.push((begin, end, at));
                 }
-                (found.len() <= most).then_some(())
             };
             if let Some(list) = unit.ranges {
                 let Ok(Some(mut list)) = dwarf.attr_ranges(&unit.unit, list) else { continue };
-                // Empty ones count, too.
-                let mut left = most;
-                while let Ok(Some(range)) = list.next() {
+                // The iterator itself passes over empty ones, however many there are.
+                while let Ok(Some(raw)) = list.next_raw() {
                     left = left.checked_sub(1)?;
-                    add(range.begin, range.end)?;
+                    let Ok(range) = list.convert_raw(raw) else { break };
+                    if let Some(range) = range {
+                        add(range.begin, range.end);
+                    }
                 }
             } else if let Some((begin, end)) = unit.range {
-                add(begin, end)?;
+                add(begin, end);
             }
         }
         found.sort_unstable();
@@ -385,11 +388,11 @@ mod dwarf {
             [&length.to_le_bytes()[..], &4_u16.to_le_bytes(), &table.to_le_bytes(), &[8], rest].concat()
         }
 
-        /// So many units that share one list of so many ranges.
-        fn units_with_one_list(units: usize, ranges: u64) -> Dwarf<Slice> {
+        /// So many units that share one list of so many ranges of so many bytes.
+        fn units_with_one_list(units: usize, ranges: u64, bytes: u64) -> Dwarf<Slice> {
             // DW_TAG_compile_unit without children, DW_AT_ranges as DW_FORM_sec_offset.
             let abbreviations = vec![1, 0x11, 0, 0x55, 0x17, 0, 0, 0];
-            let list = (1..=ranges).flat_map(|at| [at << 4, (at << 4) + 8]).chain([0, 0]);
+            let list = (1..=ranges).flat_map(|at| [at << 4, (at << 4) + bytes]).chain([0, 0]);
             let list: Vec<u8> = list.flat_map(u64::to_le_bytes).collect();
             let units = unit(0, &[1, 0, 0, 0, 0]).repeat(units);
             dwarf(&[
@@ -401,8 +404,16 @@ mod dwarf {
 
         #[test]
         fn ranges_that_units_share_count_for_each() {
-            assert_eq!(ranges(&units_with_one_list(3, 5), 15).map(|ranges| ranges.len()), Some(15));
-            assert_eq!(ranges(&units_with_one_list(3, 5), 14), None);
+            assert_eq!(ranges(&units_with_one_list(3, 5, 8), 18).map(|ranges| ranges.len()), Some(15));
+            assert_eq!(ranges(&units_with_one_list(3, 5, 8), 17), None);
+        }
+
+        #[test]
+        fn empty_ranges_that_units_share_count_for_each() {
+            assert_eq!(ranges(&units_with_one_list(3, 5, 0), 18).map(|ranges| ranges.len()), Some(0));
+            assert_eq!(ranges(&units_with_one_list(3, 5, 0), 17), None);
+            // To look at all of them would take hours.
+            assert_eq!(ranges(&units_with_one_list(100_000, 100_000, 0), MAX_RANGES), None);
         }
 
         #[test]
@@ -419,7 +430,7 @@ mod dwarf {
 
         #[test]
         fn a_table_that_units_share_is_parsed_once() {
-            let lines = Lines::from(units_with_one_list(1000, 1), 0).unwrap();
+            let lines = Lines::from(units_with_one_list(1000, 1, 8), 0).unwrap();
             let dwarf = lines.dwarf.unwrap();
             let (mut units, mut tables) = (dwarf.units(), Vec::new());
             while let Some(header) = units.next().unwrap() {
