@@ -65,10 +65,15 @@ mod dwarf {
     const MAX_ABBREVIATIONS: usize = 4 << 20;
     /// What a unit describes of itself has so many attributes at most, usually 20.
     const MOST_ATTRIBUTES: usize = 256;
-    /// Largest table of lines of a unit, in bytes, and its largest header, which has the names of its files. Of large units
-    /// they have some megabytes, and some hundred KB.
+    /// Largest table of lines of a unit, in bytes, and its largest header, which has the names of its files; since DWARF 5 only where
+    /// they are. Of large units they have some megabytes, and some hundred KB.
     const MAX_PROGRAM: u64 = 32 << 20;
-    const MAX_HEADER: u64 = 4 << 20;
+    const MAX_HEADER: u64 = 1 << 20;
+    const MAX_HEADER_5: u64 = 512 << 10;
+    /// Files and directories in it: a name of one byte takes 130 of memory.
+    const MAX_FILES: usize = 64 << 10;
+    /// Rows that are made from a table, also those that are dropped again.
+    const MAX_ROWS: usize = 4 << 20;
     /// Bytes of tables that are kept; beyond it all are forgotten.
     const MOST_KEPT: usize = 256 << 20;
     /// The tables that are read have at most so many times the bytes of the section, and some more: units may share tables,
@@ -100,7 +105,7 @@ mod dwarf {
 
     impl LineTable {
         fn bytes(&self) -> usize {
-            size_of_val(self.rows.as_slice())
+            self.rows.capacity() * size_of::<Row>()
                 + size_of_val(self.header.file_names())
                 + size_of_val(self.header.include_directories())
         }
@@ -327,12 +332,16 @@ mod dwarf {
         let version = words.read_u16().ok()?;
         // Sizes of addresses and of segment selectors.
         words.skip(if version >= 5 { 2 } else { 0 }).ok()?;
-        words.read_length(format).ok().filter(|header| *header as u64 <= MAX_HEADER)?;
+        let most = if version >= 5 { MAX_HEADER_5 } else { MAX_HEADER };
+        words.read_length(format).ok().filter(|header| *header as u64 <= most)?;
         let program = dwarf.debug_line.program(at, unit.unit.header.address_size(), None, None).ok()?;
+        let header = program.header();
+        (header.file_names().len() + header.include_directories().len() <= MAX_FILES).then_some(())?;
         let (mut rows, mut all) = (program.rows(), Vec::<Row>::new());
         // Of the sequence of instructions.
-        let mut first = 0;
+        let (mut first, mut left) = (0, MAX_ROWS);
         while let Ok(Some((_, row))) = rows.next_row() {
+            left = left.checked_sub(1)?;
             let address = row.address();
             let file = u32::try_from(row.file_index()).unwrap_or(u32::MAX);
             if !row.end_sequence() {
@@ -349,6 +358,7 @@ mod dwarf {
             first = all.len();
         }
         all.truncate(first);
+        all.shrink_to_fit();
         // The end of a sequence is before the begin of another one there. Of others at an address the last one counts.
         all.sort_by_key(|row| (row.address, row.line != 0));
         Some(LineTable { header: rows.header().clone(), rows: all })
@@ -475,6 +485,52 @@ mod dwarf {
             assert_eq!(lines.find(0x1004).unwrap().0.len(), MAX_NAME);
             let mut lines = Lines::from(in_directory(4, one_row(1 << 20)), 0).unwrap();
             assert_eq!(lines.find(0x1004), None, "a header of 5 MB");
+            let mut lines = Lines::from(in_directory(4, one_row(MAX_FILES + 1)), 0).unwrap();
+            assert_eq!(lines.find(0x1004), None, "a header of many files");
+        }
+
+        /// A table of DWARF 4 with one file and so many rows for 0x1000, with or without code in the last one.
+        fn many_rows(rows: usize, has_code: bool) -> Vec<u8> {
+            let mut table = one_row(1);
+            let program = table.len() - 5;
+            // The special opcode that advances neither the address nor the line.
+            let more = vec![6; rows];
+            table.splice(program..program + usize::from(!has_code) * 2, more);
+            let length = table.len() as u32 - 4;
+            table.splice(0..4, length.to_le_bytes());
+            table
+        }
+
+        #[test]
+        fn rows_that_are_dropped_take_no_memory() {
+            let find = |table| {
+                let mut lines = Lines::from(in_directory(4, table), 0).unwrap();
+                let found = lines.find(0x1004).map(|(_, line)| line);
+                let bytes = lines.bytes() - lines.bytes;
+                let room = lines.tables.values().flatten().map(|table| table.rows.capacity() * size_of::<Row>()).sum();
+                (found, bytes, room)
+            };
+            let (found, bytes, room): (_, _, usize) = find(many_rows(1 << 20, false));
+            assert_eq!(found, None, "no row has code");
+            assert!(room < 1 << 10 && bytes < 1 << 10, "{bytes}, {room}");
+            let (found, bytes, room) = find(many_rows(1000, true));
+            assert!(found.is_some() && room > 16_000 && bytes >= room, "{bytes}, {room}");
+            let (found, bytes, room) = find(many_rows(MAX_ROWS, true));
+            assert_eq!((found, bytes, room), (None, 0, 0), "more rows than are made");
+        }
+
+        #[test]
+        fn names_of_one_byte_are_counted_one_by_one() {
+            // DWARF 5: sizes of addresses and selectors, then as before; directories and files have only DW_LNCT_path, as DW_FORM_udata.
+            let names = [&[1, 1, 0x0f, 0][..], &[1, 1, 0x0f, 0xa0, 0x8d, 0x06], &[0; 100_000]].concat();
+            let header = [&[1, 1, 1, 0xfb, 14, 1][..], &names].concat();
+            let rest = [&(header.len() as u32).to_le_bytes()[..], &header].concat();
+            let table = [&(4 + rest.len() as u32).to_le_bytes()[..], &5_u16.to_le_bytes(), &[8, 0], &rest].concat();
+            let dwarf = in_directory(4, table);
+            let program = dwarf.debug_line.program(DebugLineOffset(0), 8, None, None).unwrap();
+            assert_eq!(program.header().file_names().len(), 100_000);
+            let mut lines = Lines::from(dwarf, 0).unwrap();
+            assert_eq!((lines.find(0x1004), lines.bytes() - lines.bytes), (None, 0));
         }
     }
 }
