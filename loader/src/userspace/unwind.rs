@@ -32,10 +32,14 @@ const MOST_SEGMENTS: usize = 16;
 /// An entry for a function (FDE) begins with the instructions of a common one (CIE), which are carried out for each again.
 /// These common entries may have so many times the section's bytes in all, and some more: a usual one has 24 bytes,
 /// no more than the entry that uses it.
-const COMMON_PER_BYTE: usize = 8;
+const COMMON_PER_BYTE: usize = 2;
 const COMMON_BASE: usize = 1 << 20;
-/// Entries between two looks at whether the table is still wanted.
-const LOOK_EVERY: usize = 1024;
+/// Longer entries are passed over: nothing can stop one meanwhile, and two bytes of instructions may copy all rules. The longest of
+/// large programs have some KB.
+const MAX_ENTRY: usize = 64 << 10;
+/// Bytes of entries between two looks at whether the table is still wanted, and what each counts besides.
+const LOOK_EVERY: usize = 64 << 10;
+const ENTRY_COST: usize = 16;
 
 /// The table of a file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -195,17 +199,26 @@ impl Rows<'_> {
         let mut entries = section.entries(bases);
         let mut context = UnwindContext::new();
         let mut left = bytes.len().saturating_mul(COMMON_PER_BYTE).saturating_add(COMMON_BASE);
-        let mut count = 0_usize;
+        let mut unlooked = 0;
         // Damaged parts are skipped: the rest of a section, or a single entry.
         while let Ok(Some(entry)) = entries.next() {
-            count += 1;
-            if count.is_multiple_of(LOOK_EVERY) && (self.is_over)() {
-                return;
-            }
-            let CieOrFde::Fde(partial) = entry else { continue };
-            let Some(rest) = left.checked_sub(length_at(bytes, gimli::UnwindOffset::into(partial.cie_offset()))) else {
-                return;
+            let lengths = match &entry {
+                CieOrFde::Cie(_) => None,
+                CieOrFde::Fde(partial) => {
+                    let common = length_at(bytes, gimli::UnwindOffset::into(partial.cie_offset()));
+                    Some((common, length_at(bytes, partial.offset())))
+                }
             };
+            let lengths = lengths.filter(|(common, own)| *common.max(own) <= MAX_ENTRY);
+            unlooked += ENTRY_COST + lengths.map_or(0, |(common, own)| common + own);
+            if unlooked >= LOOK_EVERY {
+                unlooked = 0;
+                if (self.is_over)() {
+                    return;
+                }
+            }
+            let (CieOrFde::Fde(partial), Some((common, _))) = (entry, lengths) else { continue };
+            let Some(rest) = left.checked_sub(common) else { return };
             left = rest;
             let Ok(entry) = partial.parse(S::cie_from_offset) else { continue };
             let returns = entry.cie().return_address_register();
@@ -492,7 +505,24 @@ mod tests {
         let asked = std::cell::Cell::new(0);
         let is_over = || asked.replace(asked.get() + 1) == 3;
         let read = rows_of(CODE, &frames(6, 50_000), &is_over).len();
-        assert!(asked.get() == 4 && read < 5 * LOOK_EVERY, "{read}");
+        assert!(asked.get() == 4 && read < 5 * LOOK_EVERY / ENTRY_COST, "{read}");
+        // A few entries may take long, too.
+        asked.set(0);
+        let read = rows_of(CODE, &frames(60_000, 4000), &is_over).len();
+        assert!(asked.get() == 4 && read < 10, "{read}");
+    }
+
+    #[test]
+    fn very_long_entries_are_passed_over() {
+        assert_eq!(rows_of(CODE, &frames(MAX_ENTRY - 14, 3), &|| false).len(), 3);
+        assert_eq!(rows_of(CODE, &frames(MAX_ENTRY - 13, 3), &|| false).len(), 0);
+        let mut bytes = frames(6, 3);
+        let fde = bytes.len() - 24;
+        let length = 20 + MAX_ENTRY as u32;
+        bytes.splice(fde..fde + 4, length.to_le_bytes());
+        // DW_CFA_remember_state, DW_CFA_restore_state.
+        bytes.extend([0x0a, 0x0b].repeat(MAX_ENTRY / 2));
+        assert_eq!(rows_of(CODE, &bytes, &|| false).len(), 2);
     }
 
     #[test]
