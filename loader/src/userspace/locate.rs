@@ -13,19 +13,15 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::mpsc;
-use std::thread;
-use std::time::Duration;
 
 use nix::errno::Errno;
 use nix::fcntl::{self, OFlag, OpenHow, ResolveFlag, openat2};
 use nix::libc;
-use nix::sys::signal::SigSet;
 use nix::sys::stat::Mode;
 use spile_abi::device;
 
 use crate::host::beneath;
+use crate::userspace::look::{self, in_time};
 use crate::userspace::mounts::{self, Mounts, unescaped};
 
 /// A file that was found.
@@ -79,11 +75,31 @@ impl Mapping {
     }
 }
 
-/// Of a process; empty if it is gone, or another user's. Waits for it: see [`in_time`].
-pub fn mappings(process: u32) -> Vec<Mapping> {
-    let text = fs::read(format!("/proc/{process}/maps")).unwrap_or_default();
-    String::from_utf8_lossy(&text).lines().filter_map(Mapping::parse).collect()
+/// Calls with each mapping of a process until it gives something; none if it is gone, or another user's. Waits for it: see
+/// [`in_time`].
+fn find_mapping<T>(process: u32, mut wanted: impl FnMut(Mapping) -> Option<T>) -> Option<T> {
+    let mut found = None;
+    look::lines(&format!("/proc/{process}/maps"), |line| {
+        found = Mapping::parse(line).and_then(&mut wanted);
+        found.is_none()
+    });
+    found
 }
+
+/// The code of files that a process has mapped, of [`MOST_CODE`] parts at most.
+pub fn code_of(process: u32) -> Vec<Mapping> {
+    let mut found = Vec::new();
+    find_mapping(process, |mapping| {
+        if mapping.is_code && mapping.inode != 0 {
+            found.push(mapping);
+        }
+        (found.len() >= MOST_CODE).then_some(())
+    });
+    found
+}
+
+/// Browsers have some hundred.
+const MOST_CODE: usize = 1024;
 
 /// The path that the module has seen, up to the NUL.
 pub fn path_of(file: &device::File) -> &Path {
@@ -103,39 +119,6 @@ fn readable(found: OwnedFd) -> Option<File> {
     found.metadata().ok()?.is_file().then_some(())?;
     let again = format!("/proc/self/fd/{}", found.as_raw_fd());
     OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY).open(again).ok()
-}
-
-/// Processes that are looked at at the same time, or in vain, and how long one is waited for.
-static LOOKING: AtomicUsize = AtomicUsize::new(0);
-const MOST_LOOKING: usize = 4;
-const PATIENCE: Duration = Duration::from_millis(500);
-
-/// What a thread finds out within [`PATIENCE`]. For calls that wait for a process of any user: its `maps` and `map_files`
-/// are read under the lock of its mappings, which it may hold for as long as it likes, and what is mounted for it
-/// may change at any time. A thread that waits in vain is left alone until it returns, or this process ends.
-pub fn in_time<T: Send + 'static>(look: impl FnOnce() -> Option<T> + Send + 'static) -> Option<T> {
-    within(&LOOKING, look)
-}
-
-fn within<T: Send + 'static>(
-    looking: &'static AtomicUsize,
-    look: impl FnOnce() -> Option<T> + Send + 'static,
-) -> Option<T> {
-    let more = |count| (count < MOST_LOOKING).then_some(count + 1);
-    looking.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more).ok()?;
-    let (answer, answered) = mpsc::sync_channel(1);
-    let run = move || {
-        // They would be handled when it returns.
-        let _ = SigSet::all().thread_block();
-        let found = look();
-        looking.fetch_sub(1, Ordering::Relaxed);
-        let _ = answer.send(found);
-    };
-    if thread::Builder::new().stack_size(256 << 10).spawn(run).is_err() {
-        looking.fetch_sub(1, Ordering::Relaxed);
-        return None;
-    }
-    answered.recv_timeout(PATIENCE).ok().flatten()
 }
 
 /// Opens a regular file whose path another user has chosen: without following links, and not on a file system that
@@ -220,7 +203,7 @@ fn of_process(wanted: &device::File) -> Option<FoundFile> {
     }
     let holds =
         |mapping: &Mapping| (mapping.start..mapping.end).contains(&wanted.address) && mapping.inode == wanted.inode;
-    let mapping = mappings(wanted.process).into_iter().find(holds)?;
+    let mapping = find_mapping(wanted.process, |mapping| holds(&mapping).then_some(mapping))?;
     mounts::answers(wanted.process, mapping.device).then_some(())?;
     let process = PathBuf::from(format!("/proc/{}", wanted.process));
     let exactly = process.join(format!("map_files/{:x}-{:x}", mapping.start, mapping.end));
@@ -280,30 +263,12 @@ mod tests {
 
     #[test]
     fn a_file_is_found_by_its_path_or_through_a_process() {
-        let own =
-            mappings(std::process::id()).into_iter().find(|mapping| mapping.is_code && mapping.inode != 0).unwrap();
+        let own = code_of(std::process::id()).remove(0);
         let path = own.path.to_str().unwrap();
         assert_eq!(find(&wanted(path, 0, own.inode)).map(|found| found.shown), Some(own.path.clone()));
         let by_process = device::File { address: own.start, ..wanted("not/whole", 0, own.inode) };
         assert_eq!(find(&by_process).map(|found| (found.shown, found.stays)), Some((own.path.clone(), false)));
         assert!(find(&wanted(path, 0, own.inode + 1)).is_none(), "another inode");
-    }
-
-    #[test]
-    fn processes_that_do_not_answer_are_given_up() {
-        static COUNT: AtomicUsize = AtomicUsize::new(0);
-        assert_eq!(within(&COUNT, || Some(1)), Some(1));
-        let (free, held) = mpsc::channel::<()>();
-        let held = std::sync::Arc::new(std::sync::Mutex::new(held));
-        for _ in 0..MOST_LOOKING {
-            let held = held.clone();
-            assert_eq!(within(&COUNT, move || held.lock().ok()?.recv().ok()), None);
-        }
-        assert_eq!(within(&COUNT, || Some(2)), None, "no more threads");
-        (0..MOST_LOOKING).for_each(|_| free.send(()).unwrap());
-        while within(&COUNT, || Some(3)) != Some(3) {
-            thread::yield_now();
-        }
     }
 
     #[test]

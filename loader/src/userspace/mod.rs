@@ -13,6 +13,7 @@ pub mod image;
 pub mod libraries;
 pub mod lines;
 pub mod locate;
+mod look;
 pub mod mounts;
 pub mod perf_map;
 pub mod programs;

@@ -17,6 +17,8 @@ use std::path::{Path, PathBuf};
 
 use nix::libc;
 
+use crate::userspace::look;
+
 /// File systems whose files the kernel makes up: no program is there, and reading one may take something away from
 /// others (`/proc/kmsg`, `trace_pipe`), or have another effect.
 const MADE_UP: [&str; 22] = [
@@ -139,21 +141,30 @@ pub fn are_trusted(process: u32) -> bool {
     same("user", &owner) || is_told && !own.is_root() && user == own.as_raw()
 }
 
+/// `None`: its file is too long, or cannot be read.
+fn mounts_of(process: &str) -> Option<Vec<Mount>> {
+    let mut mounts = Vec::new();
+    let is_whole = look::lines(&format!("/proc/{process}/mountinfo"), |line| {
+        mounts.extend(Mount::parse(line));
+        true
+    });
+    is_whole.then_some(mounts)
+}
+
 impl Mounts {
     /// Those of this process.
     pub fn own() -> Mounts {
-        Mounts::parse(&fs::read_to_string("/proc/self/mountinfo").unwrap_or_default())
+        Mounts { mounts: mounts_of("self").unwrap_or_default(), known: None }
     }
 
     /// Those of a process, with paths as it knows them; none if it is gone.
     pub fn of(process: u32) -> Mounts {
         let known = (!are_trusted(process)).then(|| Mounts::own().mounts);
-        let text = fs::read_to_string(format!("/proc/{process}/mountinfo")).unwrap_or_default();
-        Mounts { known, ..Mounts::parse(&text) }
-    }
-
-    fn parse(text: &str) -> Mounts {
-        Mounts { mounts: text.lines().filter_map(Mount::parse).collect(), known: None }
+        match mounts_of(&process.to_string()) {
+            Some(mounts) => Mounts { mounts, known },
+            // Nothing is known about where its files are.
+            None => Mounts { mounts: Vec::new(), known: Some(Vec::new()) },
+        }
     }
 
     fn is_answered(&self, mount: &Mount) -> bool {
@@ -190,6 +201,12 @@ pub fn answers(process: u32, device: (u32, u32)) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    impl Mounts {
+        fn parse(text: &str) -> Mounts {
+            Mounts { mounts: text.lines().filter_map(Mount::parse).collect(), known: None }
+        }
+    }
 
     #[test]
     fn mounts_that_another_user_serves_are_recognised() {

@@ -20,6 +20,7 @@ use crate::error::Error;
 use crate::module::device::Device;
 use crate::userspace::files::Files;
 use crate::userspace::image::{self, Image};
+use crate::userspace::look::in_time;
 use crate::userspace::unwind::Table;
 use crate::userspace::{libraries, locate};
 
@@ -56,9 +57,8 @@ pub fn prepare(device: &Device, ahead: KnownTarget<'_>, made: &mut LoadedTables,
 /// Files that the process has mapped, below its root.
 fn code_of(process: u32) -> Vec<PathBuf> {
     let root = PathBuf::from(format!("/proc/{process}/root"));
-    let mappings = locate::in_time(move || Some(locate::mappings(process))).unwrap_or_default();
-    let mapped = mappings.into_iter().filter(|mapping| mapping.is_code && mapping.inode != 0);
-    let paths = mapped.map(|mapping| root.join(mapping.path.strip_prefix("/").unwrap_or(&mapping.path)));
+    let mappings = in_time(move || Some(locate::code_of(process))).unwrap_or_default();
+    let paths = mappings.into_iter().map(|mapping| root.join(mapping.path.strip_prefix("/").unwrap_or(&mapping.path)));
     let mut paths: Vec<PathBuf> = paths.collect();
     paths.dedup();
     paths
@@ -72,7 +72,8 @@ fn shared_files() -> Vec<PathBuf> {
     let processes = fs::read_dir("/proc").into_iter().flatten().flatten();
     let processes = processes.filter(|entry| entry.metadata().is_ok_and(|found| trusted.contains(&found.uid())));
     for process in processes.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok()) {
-        for mapping in locate::mappings(process).into_iter().filter(|mapping| mapping.is_code && mapping.inode != 0) {
+        // A process of root may be one that another user has started.
+        for mapping in in_time(move || Some(locate::code_of(process))).unwrap_or_default() {
             counts.entry((mapping.device, mapping.inode)).or_insert((0, mapping.path)).0 += 1;
         }
     }

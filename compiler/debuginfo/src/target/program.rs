@@ -4,7 +4,8 @@
 
 use std::cell::{OnceCell, RefCell};
 use std::collections::{HashMap, HashSet};
-use std::fs;
+use std::fmt::Display;
+use std::fs::{self, File};
 use std::io::Read;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Component, Path, PathBuf};
@@ -21,6 +22,7 @@ use super::places::debug_places;
 use crate::Elf;
 use crate::object::file::unpack;
 use crate::object::go;
+use spile_abi::bounded;
 use spile_base::cache::Cache;
 use spile_base::{glob, regular};
 
@@ -483,12 +485,26 @@ fn expand(directory: &Path, parts: &[&str], found: &mut Vec<PathBuf>) {
 /// Files that a process has mapped as code: their paths, for one that has another path for us those below the process's root
 /// directory, for one that has been deleted the link of the mapping.
 fn mapped_by(pid: i64) -> Result<Vec<PathBuf>, TargetError> {
+    /// The process may have a million mappings of files with paths of megabytes.
+    const MOST_BYTES: u64 = 64 << 20;
+    const MOST_LINE: usize = 8 << 10;
     let maps = format!("/proc/{pid}/maps");
-    let failed = |error| TargetError::NoSuchProcess { pid, message: format!("{maps}: {error}") };
-    let text = fs::read_to_string(&maps).map_err(failed)?;
+    let failed = |error: &dyn Display| TargetError::NoSuchProcess { pid, message: format!("{maps}: {error}") };
+    let file = File::open(&maps).map_err(|error| failed(&error))?;
     // 7f0-7f1 r-xp 00001000 08:01 1234   /path
-    let lines = text.lines().filter(|line| line.split(' ').nth(1).is_some_and(|rights| rights.contains('x')));
+    let mut lines = Vec::new();
+    let is_whole = bounded::lines(file, MOST_BYTES, MOST_LINE, |line| {
+        let line = String::from_utf8_lossy(line).into_owned();
+        if line.split(' ').nth(1).is_some_and(|rights| rights.contains('x')) {
+            lines.push(line);
+        }
+        true
+    });
+    if !is_whole {
+        return Err(failed(&"it cannot be read to its end, or is longer than 64 MB"));
+    }
     let mut paths: Vec<PathBuf> = lines
+        .iter()
         .filter_map(|line| {
             let path = line.find('/').and_then(|at| line.get(at..))?;
             let mapping = PathBuf::from(format!("/proc/{pid}/map_files/{}", line.split(' ').next()?));
