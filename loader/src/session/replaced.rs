@@ -7,9 +7,6 @@
 //! are looked up in the kernel's caches only: files that were executed or renamed a moment ago are there; others are
 //! looked up again later.
 
-use std::ffi::c_int;
-use std::mem::MaybeUninit;
-use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::Path;
 
 use nix::errno::Errno;
@@ -17,13 +14,10 @@ use nix::fcntl::{AT_FDCWD, OFlag, OpenHow, ResolveFlag, openat2};
 use nix::libc;
 use spile_abi::meta::Meta;
 
-use crate::userspace::mounts::Mounts;
+use crate::userspace::mounts::{Identity, Mounts, identity};
 
 /// Nanoseconds between two looks.
 const INTERVAL: u64 = 5_000_000_000;
-
-/// Major and minor number of the device, and inode.
-type Identity = (u32, u32, u64);
 
 /// The files, as they were when the session began.
 pub struct ReplacedPrograms {
@@ -98,18 +92,6 @@ fn look_at(path: &str) -> Found {
         Err(Errno::ENOENT | Errno::ENOTDIR) => Found::Nothing,
         Err(_) => Found::Unknown,
     }
-}
-
-/// The identity of an open file as the kernel has it cached, without a request to the file system (statx(2)).
-fn identity(file: &OwnedFd) -> Option<Identity> {
-    let flags: c_int = libc::AT_EMPTY_PATH | libc::AT_STATX_DONT_SYNC;
-    let mut found = MaybeUninit::<libc::statx>::zeroed();
-    // SAFETY: the path is a C string, and there is room for what the kernel writes.
-    let result = unsafe { libc::statx(file.as_raw_fd(), c"".as_ptr(), flags, libc::STATX_INO, found.as_mut_ptr()) };
-    Errno::result(result).ok()?;
-    // SAFETY: numbers alone, of which all bits may be zero.
-    let found = unsafe { found.assume_init() };
-    Some((found.stx_dev_major, found.stx_dev_minor, found.stx_ino))
 }
 
 #[cfg(test)]

@@ -12,17 +12,15 @@ use std::fs::{self, File, OpenOptions};
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
-use nix::errno::Errno;
-use nix::fcntl::{self, OFlag, OpenHow, ResolveFlag, openat2};
+use nix::fcntl::{self, OFlag, openat};
 use nix::libc;
 use nix::sys::stat::Mode;
 use spile_abi::device;
 
-use crate::host::beneath;
 use crate::userspace::look::{self, in_time};
-use crate::userspace::mounts::{self, Mounts, unescaped};
+use crate::userspace::mounts::{self, At, unescaped};
 
 /// A file that was found.
 #[derive(Debug)]
@@ -122,8 +120,7 @@ fn readable(found: OwnedFd) -> Option<File> {
 }
 
 /// Opens a regular file whose path another user has chosen: without following links, and not on a file system that
-/// another user serves, or that the kernel makes up ([`mounts`]). A user who mounts one there at this moment keeps a thread
-/// waiting ([`in_time`]).
+/// another user serves, or that the kernel makes up ([`mounts`]).
 pub fn open_foreign(path: &Path) -> Option<File> {
     if below_root(path).is_none() {
         return open_answering(path);
@@ -133,25 +130,33 @@ pub fn open_foreign(path: &Path) -> Option<File> {
 }
 
 fn open_answering(path: &Path) -> Option<File> {
-    let (top, inner) = match below_root(path) {
-        Some((process, inner)) => {
-            Mounts::of(process).has_files_at(&Path::new("/").join(inner)).then_some(())?;
-            (PathBuf::from(format!("/proc/{process}/root")), inner)
-        }
-        None => {
-            Mounts::own().has_files_at(path).then_some(())?;
-            (PathBuf::from("/"), path.strip_prefix("/").ok()?)
-        }
+    open_answering_with(path, |_| {})
+}
+
+/// One name after the other. What is mounted somewhere may change at any time, so a directory is opened first, which asks only the
+/// file system of the one before, and nothing of its own if it is the root of a mount; then that mount is looked at, which the
+/// descriptor holds. `before`: is called with each name, for tests.
+fn open_answering_with(path: &Path, before: impl Fn(&OsStr)) -> Option<File> {
+    let (process, top, inner) = match below_root(path) {
+        Some((process, inner)) => (Some(process), PathBuf::from(format!("/proc/{process}/root")), inner),
+        None => (None, PathBuf::from("/"), path.strip_prefix("/").ok()?),
     };
-    let top = fcntl::open(&top, OFlag::O_PATH | OFlag::O_DIRECTORY | OFlag::O_CLOEXEC, Mode::empty()).ok()?;
     let flags = OFlag::O_PATH | OFlag::O_CLOEXEC;
-    let how = OpenHow::new().flags(flags).resolve(ResolveFlag::RESOLVE_NO_SYMLINKS);
-    let opened = match openat2(&top, inner, how) {
-        // A filter of system calls that does not know this one.
-        Err(Errno::ENOSYS | Errno::EPERM) => beneath::without_links(top, inner, flags, Mode::empty()).ok(),
-        opened => opened.ok(),
-    };
-    readable(opened?)
+    let mut found = fcntl::open(&top, flags | OFlag::O_DIRECTORY, Mode::empty()).ok()?;
+    let look = |id| Some(mounts::at(process, id)).filter(|at| *at != At::Served);
+    let mut mount = mounts::id_of(&found)?;
+    let mut at = look(mount)?;
+    for part in inner.components() {
+        let Component::Normal(name) = part else { return None };
+        before(name);
+        // A link is not followed, and has nothing below it.
+        found = openat(&found, name, flags | OFlag::O_NOFOLLOW, Mode::empty()).ok()?;
+        let id = mounts::id_of(&found)?;
+        if id != mount {
+            (mount, at) = (id, look(id)?);
+        }
+    }
+    (at == At::Files).then(|| readable(found))?
 }
 
 /// `/proc/PID/root/INNER`
@@ -210,8 +215,20 @@ fn of_process(wanted: &device::File) -> Option<FoundFile> {
     let below_root = process.join("root").join(mapping.path.strip_prefix("/").unwrap_or(&mapping.path));
     // The link in map_files is the file itself, wherever that is.
     let is_it = |file: &File| file.metadata().is_ok_and(|found| found.ino() == wanted.inode);
-    let file = open(&exactly).filter(is_it).or_else(|| open_inode(&below_root, wanted.inode))?;
+    let exact = fcntl::open(&exactly, OFlag::O_PATH | OFlag::O_CLOEXEC, Mode::empty()).ok();
+    // Meanwhile another file may be there.
+    let exact = exact.filter(|found| is_of_mapping(wanted.process, found, &mapping));
+    let file = exact.and_then(readable).filter(is_it).or_else(|| open_inode(&below_root, wanted.inode))?;
     Some(FoundFile { file, shown: mapping.path, stays: false })
+}
+
+/// Whether the file is on a file system that answers: the mapping's own, if it is not mounted any more.
+fn is_of_mapping(process: u32, found: &OwnedFd, mapping: &Mapping) -> bool {
+    match mounts::id_of(found).map(|id| mounts::known_at(process, id)) {
+        Some(Some(at)) => at != At::Served,
+        Some(None) => mounts::identity(found).is_some_and(|(major, minor, _)| (major, minor) == mapping.device),
+        None => false,
+    }
 }
 
 /// Of `file` in a directory, and of `link/file`, each also below the root of this process: which are opened. For tests.
@@ -224,6 +241,7 @@ pub fn opened_of_four(directory: &Path) -> [bool; 4] {
 
 #[cfg(test)]
 mod tests {
+    use std::ffi::{CStr, CString};
     use std::os::fd::FromRawFd;
 
     use super::*;
@@ -269,6 +287,34 @@ mod tests {
         let by_process = device::File { address: own.start, ..wanted("not/whole", 0, own.inode) };
         assert_eq!(find(&by_process).map(|found| (found.shown, found.stays)), Some((own.path.clone(), false)));
         assert!(find(&wanted(path, 0, own.inode + 1)).is_none(), "another inode");
+    }
+
+    #[test]
+    fn what_is_mounted_while_a_path_is_opened_is_looked_at() {
+        let directory = tempfile::tempdir().unwrap();
+        fs::create_dir(directory.path().join("in")).unwrap();
+        fs::write(directory.path().join("in/file"), "x").unwrap();
+        let path = directory.path().join("in/file");
+        assert!(open_answering(&path).is_some());
+        // Another user serves nothing here; a file system that the kernel makes up is one that is refused, too.
+        let mount = |from: &CStr, to: &CStr, flags| {
+            // SAFETY: C strings; the other arguments are not used for these flags.
+            let done = unsafe { libc::mount(from.as_ptr(), to.as_ptr(), std::ptr::null(), flags, std::ptr::null()) };
+            assert_eq!(done, 0, "{}", std::io::Error::last_os_error());
+        };
+        let mounts_there = |name: &OsStr| {
+            if name == "in" {
+                let place = CString::new(directory.path().join("in").as_os_str().as_bytes()).unwrap();
+                mount(c"/proc/self", &place, libc::MS_BIND);
+            }
+        };
+        // Of this thread alone.
+        // SAFETY: takes numbers.
+        if unsafe { libc::unshare(libc::CLONE_NEWNS) } != 0 {
+            return println!("skipped: may not mount");
+        }
+        mount(c"none", c"/", libc::MS_REC | libc::MS_PRIVATE);
+        assert!(open_answering_with(&directory.path().join("in/status"), mounts_there).is_none());
     }
 
     #[test]

@@ -8,13 +8,15 @@
 //! those of a disk, and what this process has mounted as well, as it has the overlays of containers that root has
 //! started.
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, c_int};
 use std::fs::{self, File};
+use std::mem::MaybeUninit;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
+use nix::errno::Errno;
 use nix::libc;
 
 use crate::userspace::look;
@@ -49,9 +51,10 @@ const MADE_UP: [&str; 22] = [
 /// A line of /proc/PID/mountinfo (proc(5)).
 #[derive(Debug, PartialEq, Eq)]
 struct Mount {
+    /// The same in all mount namespaces.
+    id: u32,
     /// Major and minor number.
     device: (u32, u32),
-    place: PathBuf,
     /// The user that serves it; `None`: the kernel does.
     user: Option<u32>,
     /// One of [`MADE_UP`].
@@ -63,9 +66,9 @@ struct Mount {
 impl Mount {
     fn parse(line: &str) -> Option<Mount> {
         let (mount, kind) = line.split_once(" - ")?;
-        let mut fields = mount.split(' ').skip(2);
-        let (major, minor) = fields.next()?.split_once(':')?;
-        let place = unescaped(fields.nth(1)?);
+        let mut fields = mount.split(' ');
+        let id = fields.next()?.parse().ok()?;
+        let (major, minor) = fields.nth(1)?.split_once(':')?;
         let mut kind = kind.split(' ');
         let name = kind.next()?;
         let is_made_up = MADE_UP.contains(&name);
@@ -75,7 +78,7 @@ impl Mount {
         let user = |options: &str| options.split(',').find_map(|option| option.strip_prefix("user_id=")?.parse().ok());
         // A mount without a user may be served by anybody.
         let user = is_served.then(|| kind.next_back().and_then(user).unwrap_or(u32::MAX));
-        Some(Mount { device, place, user, is_made_up, is_plain })
+        Some(Mount { id, device, user, is_made_up, is_plain })
     }
 
     /// Whether root or this user serves it, or the kernel.
@@ -152,9 +155,9 @@ fn mounts_of(process: &str) -> Option<Vec<Mount>> {
 }
 
 impl Mounts {
-    /// Those of this process.
+    /// Those of this process; a test may have a mount namespace for its thread.
     pub fn own() -> Mounts {
-        Mounts { mounts: mounts_of("self").unwrap_or_default(), known: None }
+        Mounts { mounts: mounts_of("thread-self").unwrap_or_default(), known: None }
     }
 
     /// Those of a process, with paths as it knows them; none if it is gone.
@@ -172,12 +175,14 @@ impl Mounts {
         known.iter().find(|known| known.device == mount.device).map_or(mount.is_plain, Mount::answers)
     }
 
-    /// Whether the file system of an absolute path without links has files, and no other user serves it.
-    pub fn has_files_at(&self, path: &Path) -> bool {
-        let above = self.mounts.iter().filter(|mount| path.starts_with(&mount.place));
-        // Of several mounts at one place the last one is visible.
-        let seen = above.max_by_key(|mount| mount.place.components().count());
-        seen.map_or(self.known.is_none(), |mount| self.is_answered(mount) && !mount.is_made_up)
+    /// What is known about the mount with this number; `None`: it is not among these.
+    fn at(&self, id: u32) -> Option<At> {
+        let mount = self.mounts.iter().find(|mount| mount.id == id)?;
+        Some(match (self.is_answered(mount), mount.is_made_up) {
+            (false, _) => At::Served,
+            (true, true) => At::MadeUp,
+            (true, false) => At::Files,
+        })
     }
 
     /// Whether no other user serves any of them.
@@ -189,6 +194,51 @@ impl Mounts {
     pub fn covers(&self, device: (u32, u32)) -> Option<bool> {
         self.mounts.iter().find(|mount| mount.device == device).map(|mount| self.is_answered(mount))
     }
+}
+
+/// What a mounted file system is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum At {
+    /// It has files, and no other user serves it.
+    Files,
+    /// The kernel makes it up.
+    MadeUp,
+    /// Another user serves it: a call on it may wait for ever.
+    Served,
+}
+
+/// The number of the mount that an open file is on. No call of its file system.
+pub fn id_of(file: &OwnedFd) -> Option<u32> {
+    let text = fs::read_to_string(format!("/proc/self/fdinfo/{}", file.as_raw_fd())).ok()?;
+    text.lines().find_map(|line| line.strip_prefix("mnt_id:")?.trim().parse().ok())
+}
+
+/// Major and minor number of the device, and inode.
+pub type Identity = (u32, u32, u64);
+
+/// The identity of an open file as the kernel has it cached, without a request to the file system (statx(2)).
+pub fn identity(file: &OwnedFd) -> Option<Identity> {
+    let flags: c_int = libc::AT_EMPTY_PATH | libc::AT_STATX_DONT_SYNC;
+    let mut found = MaybeUninit::<libc::statx>::zeroed();
+    // SAFETY: the path is a C string, and there is room for what the kernel writes.
+    let result = unsafe { libc::statx(file.as_raw_fd(), c"".as_ptr(), flags, libc::STATX_INO, found.as_mut_ptr()) };
+    Errno::result(result).ok()?;
+    // SAFETY: numbers alone, of which all bits may be zero.
+    let found = unsafe { found.assume_init() };
+    Some((found.stx_dev_major, found.stx_dev_minor, found.stx_ino))
+}
+
+/// The mount with this number, as a process has it, or this one (`None`). An open file on it keeps it what it is.
+pub fn at(process: Option<u32>, id: u32) -> At {
+    let Some(process) = process else { return Mounts::own().at(id).unwrap_or(At::Files) };
+    // Above the root of the process it is not among its mounts.
+    let unknown = || if are_trusted(process) { At::Files } else { At::Served };
+    known_at(process, id).unwrap_or_else(unknown)
+}
+
+/// `None`: neither this process nor that one has it mounted.
+pub fn known_at(process: u32, id: u32) -> Option<At> {
+    Mounts::of(process).at(id).or_else(|| Mounts::own().at(id))
 }
 
 /// Whether a file that a process has mapped is on a file system that no other user serves.
@@ -220,17 +270,20 @@ mod tests {
              7 5 0:45 /kmsg /home/u/a\\040b/in/map rw - proc proc rw\n\
              no mount\n",
         );
-        for path in ["/home/u/a b", "/home/u/a b/x", "/odd/y", "/ctl", "/home/u/a b/in/map"] {
-            assert!(!mounts.has_files_at(Path::new(path)), "{path}");
-        }
-        for path in ["/", "/home/u/a", "/home/u/a bc", "/mnt/x", "/home/u/a b/in/x"] {
-            assert!(mounts.has_files_at(Path::new(path)), "{path}");
-        }
+        let found = [1, 2, 3, 4, 5, 6, 7].map(|id| mounts.at(id).unwrap());
+        use At::{Files, MadeUp, Served};
+        assert_eq!(found, [Files, Served, Files, MadeUp, Files, Served, MadeUp]);
+        assert_eq!(mounts.at(8), None);
         assert!(!mounts.all_answer() && Mounts::parse("3 1 0:41 / /mnt rw - ext4 /dev/vdb rw\n").all_answer());
         let known = [(254, 1), (0, 40), (0, 41), (0, 99)].map(|device| mounts.covers(device));
         assert_eq!(known, [Some(true), Some(false), Some(true), None]);
         let own = Mount::parse(&format!("2 1 0:40 / /a rw - fuse x rw,user_id={}", nix::unistd::geteuid())).unwrap();
-        assert!(own.answers() && Mounts::own().has_files_at(Path::new("/")));
+        assert!(own.answers());
+        let root: OwnedFd = File::open("/").unwrap().into();
+        let proc: OwnedFd = File::open("/proc").unwrap().into();
+        for process in [None, Some(std::process::id())] {
+            assert_eq!([&root, &proc].map(|file| at(process, id_of(file).unwrap())), [Files, MadeUp]);
+        }
         assert!(answers(std::process::id(), (254, 9999)) && !answers(std::process::id(), (0, 999_999)));
     }
 
@@ -242,9 +295,7 @@ mod tests {
              4 1 0:52 / /mem rw - tmpfs none rw\n\
              5 1 0:53 / /fuse rw - fuse x rw,user_id=0,group_id=0\n\
              6 1 7:1 / /blk rw - fuseblk /dev/loop1 rw,user_id=0,group_id=0\n";
-        let answered = |mounts: &Mounts| {
-            ["/tmp/a", "/run/a", "/mem/a", "/fuse/a", "/blk/a", "/a"].map(|path| mounts.has_files_at(Path::new(path)))
-        };
+        let answered = |mounts: &Mounts| [2, 3, 4, 5, 6, 1].map(|id| mounts.at(id) == Some(At::Files));
         // Root's namespace, as of most containers.
         assert_eq!(answered(&Mounts::parse(text)), [true; 6]);
         let own = "1 0 254:1 / / rw - ext4 /dev/vda1 rw\n9 1 0:51 / /var/lib/c/merged rw - overlay overlay rw\n";
@@ -252,7 +303,7 @@ mod tests {
         assert_eq!(answered(&foreign), [false, true, true, false, false, true]);
         assert_eq!([(0, 50), (0, 51), (0, 99)].map(|device| foreign.covers(device)), [Some(false), Some(true), None]);
         let none = Mounts { known: Some(Vec::new()), ..Mounts::default() };
-        assert!(!none.has_files_at(Path::new("/x")), "its mounts cannot be read");
+        assert_eq!(none.at(1), None, "its mounts cannot be read");
     }
 
     #[test]
