@@ -122,11 +122,9 @@ fn readable(found: OwnedFd) -> Option<File> {
 /// Opens a regular file whose path another user has chosen: without following links, and not on a file system that
 /// another user serves, or that the kernel makes up ([`mounts`]).
 pub fn open_foreign(path: &Path) -> Option<File> {
-    if below_root(path).is_none() {
-        return open_answering(path);
-    }
+    let Some((process, _)) = below_root(path) else { return open_answering(path) };
     let path = path.to_path_buf();
-    in_time(move || open_answering(&path))
+    in_time(process, move || open_answering(&path))
 }
 
 fn open_answering(path: &Path) -> Option<File> {
@@ -184,7 +182,7 @@ pub fn find(wanted: &device::File) -> Option<FoundFile> {
         return Some(FoundFile { file, shown: path, stays: true });
     }
     let wanted = *wanted;
-    in_time(move || of_process(&wanted))
+    in_time(wanted.process, move || of_process(&wanted))
 }
 
 /// Its path for this process.

@@ -57,7 +57,7 @@ pub fn prepare(device: &Device, ahead: KnownTarget<'_>, made: &mut LoadedTables,
 /// Files that the process has mapped, below its root.
 fn code_of(process: u32) -> Vec<PathBuf> {
     let root = PathBuf::from(format!("/proc/{process}/root"));
-    let mappings = in_time(move || Some(locate::code_of(process))).unwrap_or_default();
+    let mappings = in_time(process, move || Some(locate::code_of(process))).unwrap_or_default();
     let paths = mappings.into_iter().map(|mapping| root.join(mapping.path.strip_prefix("/").unwrap_or(&mapping.path)));
     let mut paths: Vec<PathBuf> = paths.collect();
     paths.dedup();
@@ -73,7 +73,7 @@ fn shared_files() -> Vec<PathBuf> {
     let processes = processes.filter(|entry| entry.metadata().is_ok_and(|found| trusted.contains(&found.uid())));
     for process in processes.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok()) {
         // A process of root may be one that another user has started.
-        for mapping in in_time(move || Some(locate::code_of(process))).unwrap_or_default() {
+        for mapping in in_time(process, move || Some(locate::code_of(process))).unwrap_or_default() {
             counts.entry((mapping.device, mapping.inode)).or_insert((0, mapping.path)).0 += 1;
         }
     }
