@@ -10,6 +10,7 @@ use spile_abi::format::Named;
 use spile_abi::record::Place;
 
 use crate::error::Hex;
+use crate::host::clock;
 use crate::records::text::Text;
 
 /// Bytes of answers that are remembered.
@@ -105,8 +106,42 @@ impl FrameName {
 
 /// A source of names.
 pub trait Names: fmt::Debug + Send {
-    /// What is known about the frame.
-    fn find(&mut self, frame: Frame) -> FrameName;
+    /// What is known about the frame; without `may_read` by what is in memory.
+    fn find(&mut self, frame: Frame, may_read: bool) -> FrameName;
+}
+
+/// Nanoseconds for finding names, in the thread that reads the records: at most so many at once, and a part of the time that passes.
+/// One record may have frames in more than a hundred files that any user has made.
+const MOST_CREDIT: u64 = 10_000_000_000;
+const CREDIT_PART: u64 = 4;
+/// While the session is to end no file is read if fewer are left.
+const HURRIED: u64 = MOST_CREDIT - 1_000_000_000;
+
+/// The nanoseconds that are left, at a time.
+#[derive(Clone, Copy, Debug)]
+struct Credit {
+    left: u64,
+    at: u64,
+}
+
+impl Credit {
+    /// Whether there are more than these.
+    fn is_left(&mut self, now: u64, least: u64) -> bool {
+        let gained = now.saturating_sub(self.at) / CREDIT_PART;
+        *self = Credit { left: self.left.saturating_add(gained).min(MOST_CREDIT), at: now };
+        self.left > least
+    }
+
+    /// Up to now, since [`Credit::is_left`].
+    fn spend(&mut self, now: u64) {
+        *self = Credit { left: self.left.saturating_sub(now.saturating_sub(self.at)), at: now };
+    }
+}
+
+impl Default for Credit {
+    fn default() -> Credit {
+        Credit { left: MOST_CREDIT, at: 0 }
+    }
 }
 
 /// Answers that are remembered. If there are too many all are forgotten: at the same answer, if they come in the same order.
@@ -146,12 +181,19 @@ pub struct Users<'k> {
     known: KnownFrames,
     /// A name was looked for that was not known: a file may have been read.
     asked: bool,
+    credit: Credit,
+    is_over: Option<fn() -> bool>,
 }
 
 impl<'k> Users<'k> {
     /// `None`: all addresses are printed in hex.
     pub fn new(names: Option<Box<dyn Names + 'k>>) -> Users<'k> {
-        Users { names, known: KnownFrames::default(), asked: false }
+        Users { names, ..Users::default() }
+    }
+
+    /// While `is_over` files are read for names for a second at most.
+    pub fn until(self, is_over: fn() -> bool) -> Users<'k> {
+        Users { is_over: Some(is_over), ..self }
     }
 
     /// Whether names were looked for since the last call that were not known: that takes up to some tenths of a second each.
@@ -164,7 +206,10 @@ impl<'k> Users<'k> {
             return found.clone();
         }
         self.asked = true;
-        let found = self.names.as_mut().map(|names| names.find(frame)).unwrap_or_default();
+        let least = if self.is_over.is_some_and(|is_over| is_over()) { HURRIED } else { 0 };
+        let may_read = self.credit.is_left(clock::now(), least);
+        let found = self.names.as_mut().map(|names| names.find(frame, may_read)).unwrap_or_default();
+        self.credit.spend(clock::now());
         if found.is_certain {
             self.known.insert(frame, found.clone());
         }
@@ -254,8 +299,11 @@ pub(crate) mod tests {
     }
 
     impl Names for Fake {
-        fn find(&mut self, frame: Frame) -> FrameName {
+        fn find(&mut self, frame: Frame, may_read: bool) -> FrameName {
             self.asked += 1;
+            if !may_read {
+                return FrameName { file: Some(b"/bin/unread".to_vec()), ..FrameName::default() };
+            }
             let file = frame.place.file();
             match file {
                 Some((1, offset @ 0x100..0x200)) => FrameName {
@@ -321,6 +369,36 @@ pub(crate) mod tests {
         assert_eq!(forgotten, 8);
         let long = FrameName { line: Some((vec![b'c'; 60 << 20], 1)), ..answer(60 << 20) }.cut();
         assert!(long.bytes() < 4 * MAX_TEXT, "{}", long.bytes());
+    }
+
+    #[test]
+    fn names_take_a_part_of_the_time() {
+        const SECOND: u64 = 1_000_000_000;
+        let (mut credit, mut now, mut read) = (Credit::default(), 7 * SECOND, 0);
+        // A record of 128 frames, each in a file that takes a second and a half.
+        for _ in 0..128 {
+            if credit.is_left(now, 0) {
+                (now, read) = (now + 3 * SECOND / 2, read + 1);
+                credit.spend(now);
+            }
+        }
+        assert_eq!((read, now), (7, 7 * SECOND + 21 * SECOND / 2));
+        now += 4 * SECOND;
+        assert!(credit.is_left(now, 0) && !credit.is_left(now, SECOND));
+        assert!(credit.is_left(u64::MAX, HURRIED) && credit.left == MOST_CREDIT);
+    }
+
+    #[test]
+    fn at_the_end_names_are_those_in_memory() {
+        let frame = |offset| Frame { address: 0x7f10, place: Place::new(1, offset), returns: false, lines: false };
+        let mut users = Users::new(Some(Box::new(Fake::default()))).until(|| true);
+        users.credit = Credit { left: HURRIED, at: u64::MAX };
+        assert_eq!(users.name(Named::UserData, frame(0x110)), b"0x7f10 [/bin/unread+0x0]");
+        users.is_over = None;
+        assert_eq!(users.name(Named::UserSymbol, frame(0x110)), b"main", "it was not remembered");
+        users.credit = Credit { left: 0, at: u64::MAX };
+        assert_eq!(users.name(Named::UserSymbol, frame(0x110)), b"main", "it is remembered");
+        assert_eq!(users.name(Named::UserData, frame(0x120)), b"0x7f10 [/bin/unread+0x0]");
     }
 
     #[test]

@@ -167,7 +167,12 @@ pub fn run(
         true => (&kernel, names.map(|names| Box::new(KeptNames::new(names, &kept)) as Box<dyn Names + '_>)),
         false => (device, names),
     };
-    let reader = Reader::new(&description.meta, &description.formats, Some(kernel), Users::new(names));
+    let reader = Reader::new(
+        &description.meta,
+        &description.formats,
+        Some(kernel),
+        Users::new(names).until(signals::is_stopping),
+    );
     let recorder = options.record.then(|| Recorder::new(&kept, &about(subject), &description.meta.encode()));
     let mut reading = Reading::new(device, &info, reader, options, recorder)?;
     // After the settings: its flags say whether there were any.

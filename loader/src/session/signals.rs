@@ -104,6 +104,11 @@ pub fn heed_children() {
     let _ = unsafe { sigaction(Signal::SIGCHLD, &action) };
 }
 
+/// See [`Signals::is_stopping`].
+pub fn is_stopping() -> bool {
+    STOPS.load(Ordering::Relaxed).max(PASSED_ON.load(Ordering::Relaxed)) > REPORTED.load(Ordering::Relaxed)
+}
+
 /// The handlers stay until the process exits: its cleanup must not be interrupted either.
 #[derive(Debug)]
 pub struct Signals {
@@ -141,7 +146,7 @@ impl Signals {
 
     /// Whether a signal that ends the session has come since the last [`Signals::read`].
     pub fn is_stopping(&self) -> bool {
-        STOPS.load(Ordering::Relaxed).max(PASSED_ON.load(Ordering::Relaxed)) > REPORTED.load(Ordering::Relaxed)
+        is_stopping()
     }
 
     /// Signals received since the last call.

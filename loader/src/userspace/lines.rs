@@ -91,6 +91,8 @@ mod dwarf {
         ranges: Vec<(u64, u64, DebugInfoOffset)>,
         /// By its place in the section. `None`: it is damaged, or too large.
         tables: HashMap<usize, Option<LineTable>>,
+        /// The unit that was asked for last: its abbreviations may take long.
+        root: Option<(DebugInfoOffset, Root)>,
         /// Bytes of tables that may still be read.
         left: u64,
         bytes: usize,
@@ -139,7 +141,7 @@ mod dwarf {
             let left = (dwarf.debug_line.reader().len() as u64).saturating_mul(READ_PER_BYTE).saturating_add(READ_BASE);
             let bytes =
                 bytes + abbreviations * size_of::<gimli::Abbreviation>() + ranges.len() * size_of_val(ranges.first()?);
-            Some(Lines { dwarf: Some(dwarf), ranges, tables: HashMap::new(), left, bytes })
+            Some(Lines { dwarf: Some(dwarf), ranges, tables: HashMap::new(), root: None, left, bytes })
         }
 
         /// What it takes of the memory: the debug information, and the tables that have been read.
@@ -155,13 +157,16 @@ mod dwarf {
             let before = self.ranges.get(..behind)?;
             let (.., unit) = *before.iter().rev().take(NESTED).find(|(_, end, _)| address < *end)?;
             let dwarf = self.dwarf.as_ref()?;
-            let unit = Root::of(dwarf, dwarf.unit_header(unit).ok()?)?;
+            if self.root.as_ref().is_none_or(|(known, _)| *known != unit) {
+                self.root = Some((unit, Root::of(dwarf, dwarf.unit_header(unit).ok()?)?));
+            }
+            let (_, unit) = self.root.as_ref()?;
             let at = unit.lines?;
             if self.bytes() > self.bytes + MOST_KEPT {
                 self.tables.clear();
             }
             let left = &mut self.left;
-            let table = self.tables.entry(at.0).or_insert_with(|| table(dwarf, &unit, at, left)).as_ref()?;
+            let table = self.tables.entry(at.0).or_insert_with(|| table(dwarf, unit, at, left)).as_ref()?;
             let behind = table.rows.partition_point(|row| row.address <= address);
             let row = table.rows.get(behind.checked_sub(1)?)?;
             Some((unit.name_of(dwarf, &table.header, row.file)?, std::num::NonZero::new(row.line)?.get()))
@@ -244,6 +249,7 @@ mod dwarf {
 
     /// What a unit says of itself. By hand: [`Unit::new`] reads its strings and the header of its table too, which may be of any
     /// length, and the same for all units.
+    #[derive(Debug)]
     struct Root {
         unit: Unit<Slice>,
         directory: Option<AttributeValue<Slice>>,
@@ -300,14 +306,26 @@ mod dwarf {
             Some(root)
         }
 
+        /// The text of an attribute, or more than that; at most so many bytes as a name has. Nothing is looked at.
+        fn text(&self, dwarf: &Dwarf<Slice>, value: AttributeValue<Slice>) -> Option<Vec<u8>> {
+            let (section, at) = match value {
+                AttributeValue::DebugStrRef(at) => (dwarf.debug_str.reader(), at.0),
+                AttributeValue::DebugLineStrRef(at) => (dwarf.debug_line_str.reader(), at.0),
+                AttributeValue::DebugStrOffsetsIndex(index) => {
+                    (dwarf.debug_str.reader(), dwarf.string_offset(&self.unit, index).ok()?.0)
+                }
+                AttributeValue::String(text) => return Some(text.bytes().iter().take(MAX_NAME).copied().collect()),
+                _ => return None,
+            };
+            Some(section.bytes().get(at..)?.iter().take(MAX_NAME).copied().collect())
+        }
+
         /// The path of a file of its table.
         fn name_of(&self, dwarf: &Dwarf<Slice>, header: &LineProgramHeader<Slice>, file: u32) -> Option<Vec<u8>> {
             use std::os::unix::ffi::{OsStrExt, OsStringExt};
             let text = |value| {
-                let text = dwarf.attr_string(&self.unit, value).ok()?;
-                let text = text.bytes();
-                let text = text.get(..text.len().min(MAX_NAME))?;
-                Some(PathBuf::from(std::ffi::OsStr::from_bytes(text)))
+                let text = self.text(dwarf, value)?;
+                Some(PathBuf::from(std::ffi::OsStr::from_bytes(text.split(|byte| *byte == 0).next()?)))
             };
             let file = header.file(file.into())?;
             // A directory of 0 is that of the unit.

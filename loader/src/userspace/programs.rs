@@ -52,13 +52,13 @@ impl<'f> Programs<'f> {
         Programs { files, programs: HashMap::new(), kept: 0, maps: PerfMaps::default() }
     }
 
-    fn program(&mut self, id: u32) -> Option<&mut Program> {
+    fn program(&mut self, id: u32, may_read: bool) -> Option<&mut Program> {
         if self.kept > MOST_KEPT {
             self.programs.clear();
             self.kept = 0;
         }
         if !self.programs.contains_key(&id) {
-            let program = self.read(id)?;
+            let program = may_read.then(|| self.read(id))??;
             self.kept += program.as_ref().map_or(0, |program| program.symbols.bytes());
             self.programs.insert(id, program);
         }
@@ -78,9 +78,9 @@ impl<'f> Programs<'f> {
         }))
     }
 
-    fn of_file(&mut self, id: u32, offset: u64, frame: Frame) -> FrameName {
+    fn of_file(&mut self, id: u32, offset: u64, frame: Frame, may_read: bool) -> FrameName {
         let files = self.files;
-        let Some(program) = self.program(id) else {
+        let Some(program) = self.program(id, may_read) else {
             return FrameName {
                 file: files.device().file(id).map(|file| match (file.inode, file.device) {
                     (0, 0) => b"[vdso]".to_vec(),
@@ -94,7 +94,7 @@ impl<'f> Programs<'f> {
             file: Some(program.shown.clone()),
             build_id: program.build_id.clone(),
             offset,
-            is_certain: true,
+            is_certain: may_read || !frame.lines,
             ..FrameName::default()
         };
         // The call is before the return address, and may be the last instruction of its function.
@@ -107,7 +107,7 @@ impl<'f> Programs<'f> {
             found.bytes = at.bytes;
         }
         let mut kept = 0;
-        if frame.lines {
+        if frame.lines && may_read {
             if program.lines.is_none() {
                 let image = files.get(id).and_then(|known| Some((known.image()?, known)));
                 let lines = image.map(|(image, known)| Lines::of(&image, &known.shown)).unwrap_or_default();
@@ -131,15 +131,15 @@ fn shown(file: &spile_abi::device::File) -> Vec<u8> {
 }
 
 impl Names for Programs<'_> {
-    fn find(&mut self, frame: Frame) -> FrameName {
-        self.uncut(frame).cut()
+    fn find(&mut self, frame: Frame, may_read: bool) -> FrameName {
+        self.uncut(frame, may_read).cut()
     }
 }
 
 impl Programs<'_> {
-    fn uncut(&mut self, frame: Frame) -> FrameName {
+    fn uncut(&mut self, frame: Frame, may_read: bool) -> FrameName {
         if let Some((id, offset)) = frame.place.file() {
-            return self.of_file(id, offset, frame);
+            return self.of_file(id, offset, frame, may_read);
         }
         let code = frame.address.saturating_sub(frame.returns.into());
         let function = frame.place.process().and_then(|process| self.maps.find(process, code));

@@ -102,8 +102,8 @@ impl fmt::Debug for KeptNames<'_> {
 }
 
 impl Names for KeptNames<'_> {
-    fn find(&mut self, frame: Frame) -> FrameName {
-        let found = self.names.find(frame);
+    fn find(&mut self, frame: Frame, may_read: bool) -> FrameName {
+        let found = self.names.find(frame, may_read);
         let frame = frame.key();
         if self.pushed.get(frame) == Some(&found) {
             return found;
@@ -261,7 +261,7 @@ fn fill(field: &mut [u8], text: &[u8]) {
 pub struct UserAnswers<'a>(pub &'a Answers);
 
 impl Names for UserAnswers<'_> {
-    fn find(&mut self, frame: Frame) -> FrameName {
+    fn find(&mut self, frame: Frame, _: bool) -> FrameName {
         let Ok(known) = self.0.known.lock() else { return FrameName::default() };
         known.user.get(frame).or_else(|| known.older.get(frame)).cloned().unwrap_or_default()
     }
@@ -290,8 +290,8 @@ mod tests {
         let mut asked = [symbol(0x9004, SYMBOL_LINE), symbol(0x1010, 0), symbol(0x5000, 0)];
         assert_eq!(asked.each_mut().map(|symbol| kernel.name(symbol)), [true, true, false]);
         let frames = [frame(1, 0x110, true), frame(2, 5, false), frame(0, 7, false), frame(0, 0, false)];
-        let found = frames.map(|frame| user.find(frame));
-        assert_eq!(user.find(frames[0]), found[0]);
+        let found = frames.map(|frame| user.find(frame, true));
+        assert_eq!(user.find(frames[0], true), found[0]);
 
         let contents = kept.take();
         assert_eq!(kept.take(), []);
@@ -304,7 +304,7 @@ mod tests {
         }
         let mut user = UserAnswers(&answers);
         let certain = |name: FrameName| FrameName { is_certain: false, ..name };
-        assert_eq!(frames.map(|frame| user.find(frame)), found.map(certain));
+        assert_eq!(frames.map(|frame| user.find(frame, true)), found.map(certain));
         for end in 1..contents.len() {
             // Up to the end of an entry it is right, else damaged; never a panic.
             Answers::default().add(&contents[..end]);
@@ -336,10 +336,11 @@ mod tests {
         let kept = |answers: &Answers| answers.known.lock().unwrap().bytes;
         assert!(answers.add(&user(1, 64 << 20)) && answers.add(&kernel(1)));
         assert!(kept(&answers) < 10_000, "long names are cut");
-        let found = UserAnswers(&answers).find(Frame { address: 1, ..frame(0, 0, false) });
+        let found = UserAnswers(&answers).find(Frame { address: 1, ..frame(0, 0, false) }, true);
         assert_eq!(found.name.map(|name| name.len()), None, "another frame");
-        let named =
-            |address: u64| UserAnswers(&answers).find(Frame { address, returns: false, ..frame(0, 0, false) }).name;
+        let named = |address: u64| {
+            UserAnswers(&answers).find(Frame { address, returns: false, ..frame(0, 0, false) }, true).name
+        };
         for address in 0..40_000 {
             assert!(answers.add(&user(address, 5000)));
         }
@@ -351,7 +352,7 @@ mod tests {
     struct Long;
 
     impl Names for Long {
-        fn find(&mut self, frame: Frame) -> FrameName {
+        fn find(&mut self, frame: Frame, _: bool) -> FrameName {
             let name = format!("{:x}{}", frame.place.0, "a".repeat(4000));
             FrameName { name: Some(name.into_bytes()), ..FrameName::default() }
         }
@@ -364,10 +365,10 @@ mod tests {
         let of = |at: u64| frame(1, at % 30_000, false);
         // Records whose names are written together.
         for first in (0..90_000).step_by(500) {
-            (first..first + 500).for_each(|at| drop(user.find(of(at))));
+            (first..first + 500).for_each(|at| drop(user.find(of(at), true)));
             assert!(answers.add(&kept.take()));
             for at in first..first + 500 {
-                assert_eq!(UserAnswers(&answers).find(of(at)), Long.find(of(at)), "{at}");
+                assert_eq!(UserAnswers(&answers).find(of(at), true), Long.find(of(at), true), "{at}");
             }
         }
     }
