@@ -36,20 +36,26 @@ const MAGIC: &[u8] = b"\x7fELF\x02\x01";
 
 /// Bytes of the first section of that name, `None` if the file has none, or one without bytes in the file.
 pub fn section<'f>(file: &'f [u8], name: &str) -> Result<Option<&'f [u8]>, ElfError> {
-    Ok(sections(file, name, 1)?.first().map(|(bytes, _)| *bytes))
+    Ok(sections(file, name, 1, false)?.first().map(|(bytes, _)| *bytes))
 }
 
 /// Bytes of the section of that name that is loaded. `None`: there is none, or another one has that name: kernels before 6.4
 /// skip those that are not loaded, others refuse the file.
 pub fn loaded_section<'f>(file: &'f [u8], name: &str) -> Result<Option<&'f [u8]>, ElfError> {
-    match sections(file, name, 2)?[..] {
+    match sections(file, name, 2, true)?[..] {
         [(bytes, true)] => Ok(Some(bytes)),
         _ => Ok(None),
     }
 }
 
-/// The first `most` of that name with bytes in the file, and whether each is loaded.
-fn sections<'f>(file: &'f [u8], name: &str, most: usize) -> Result<Vec<(&'f [u8], bool)>, ElfError> {
+/// The first `most` of that name, and whether each is loaded. `without_bytes`: also those that have none in the file (SHT_NOBITS),
+/// as if they were not loaded; kernels before 6.4 take the first, whatever it is.
+fn sections<'f>(
+    file: &'f [u8],
+    name: &str,
+    most: usize,
+    without_bytes: bool,
+) -> Result<Vec<(&'f [u8], bool)>, ElfError> {
     if !file.starts_with(MAGIC) {
         return Err(ElfError::NotElf);
     }
@@ -67,8 +73,9 @@ fn sections<'f>(file: &'f [u8], name: &str, most: usize) -> Result<Vec<(&'f [u8]
         let at = section.sh_name(LittleEndian) as usize;
         let rest = names.get(at..).ok_or(ElfError::Damaged)?;
         let is_named = rest.strip_prefix(name.as_bytes()).is_some_and(|rest| rest.starts_with(&[0]));
-        if is_named && section.sh_type(LittleEndian) != SHT_NOBITS {
-            let is_loaded = section.sh_flags(LittleEndian).0 & SHF_ALLOC.0 != 0;
+        let has_bytes = section.sh_type(LittleEndian) != SHT_NOBITS;
+        if is_named && (has_bytes || without_bytes) {
+            let is_loaded = has_bytes && section.sh_flags(LittleEndian).0 & SHF_ALLOC.0 != 0;
             found.push((section.data(LittleEndian, file).map_err(damaged)?, is_loaded));
             if found.len() == most {
                 break;
@@ -154,6 +161,21 @@ pub(crate) mod tests {
         file[40..48].fill(0);
         file[60..64].fill(0);
         assert_eq!(section(&file, ".a"), Ok(None));
+    }
+
+    #[test]
+    fn a_section_that_is_loaded_is_the_only_one_of_its_name() {
+        let file = |kind: u8| {
+            let mut file = with_sections(&[(".a", b"no"), (".a", b"yes")]);
+            let table = u64::from_le_bytes(*file[40..].first_chunk().unwrap()) as usize;
+            file[table + 64 + 4] = kind;
+            file
+        };
+        let nobits = SHT_NOBITS.0 as u8;
+        assert_eq!((loaded_section(&file(1), ".a"), loaded_section(&file(nobits), ".a")), (Ok(None), Ok(None)));
+        assert_eq!(section(&file(nobits), ".a"), Ok(Some(&b"yes"[..])));
+        let one = with_sections(&[(".a", b"yes")]);
+        assert_eq!(loaded_section(&one, ".a"), Ok(Some(&b"yes"[..])));
     }
 
     #[test]

@@ -13,6 +13,8 @@ use object::read::elf::{ElfFile, ElfFile32, ElfFile64, FileHeader, ProgramHeader
 use object::read::{ReadCache, ReadRef};
 use object::{LittleEndian, Object, ObjectSection, elf};
 
+/// Executable segments that count; programs have one to three. Each address and each row of a table looks for its own.
+const MOST_SEGMENTS: usize = 16;
 /// Maximum size of a section in bytes, also after decompression; larger ones are not read.
 const MAX_SECTION: u64 = 256 << 20;
 /// Maximum number of bytes read from a file: a file with holes can have any size.
@@ -195,7 +197,7 @@ impl<'d, F: FileHeader<Endian = LittleEndian>, R: ReadRef<'d>> Elf for ElfFile<'
             offset: header.p_offset(endian).into(),
             bytes: header.p_filesz(endian).into(),
         };
-        executed.map(segment).collect()
+        executed.take(MOST_SEGMENTS).map(segment).collect()
     }
 
     fn section(&self, name: &str) -> Option<Section> {
@@ -378,6 +380,19 @@ mod tests {
         let read = Image::of(file).with(|elf| elf.symbols(false)).unwrap();
         let bytes: usize = read.iter().map(|symbol| symbol.name.len()).sum();
         assert!(bytes <= MAX_NAMES && read.len() > 1000, "{} symbols, {bytes} bytes", read.len());
+    }
+
+    #[test]
+    fn few_segments_count() {
+        let mut bytes = b"\x7fELF\x02\x01\x01\0\0\0\0\0\0\0\0\0\x03\0\x3e\0\x01\0\0\0".to_vec();
+        bytes.resize(64, 0);
+        (bytes[32], bytes[52], bytes[54], bytes[56]) = (64, 64, 56, 200);
+        for _ in 0..200 {
+            let mut header = [0; 56];
+            (header[0], header[4]) = (elf::PT_LOAD.0 as u8, elf::PF_X.0 as u8);
+            bytes.extend(header);
+        }
+        assert_eq!(parse(bytes.as_slice(), |elf| elf.segments().len()), Some(MOST_SEGMENTS));
     }
 
     #[test]

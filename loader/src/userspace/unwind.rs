@@ -27,8 +27,6 @@ type Slice<'s> = EndianSlice<'s, LittleEndian>;
 const MOST_OPERATIONS: usize = 9;
 /// The module's maximum.
 const MAX_PLACES: usize = 8 << 20;
-/// Executable segments that count; programs have one to three. Each row looks for its own.
-const MOST_SEGMENTS: usize = 16;
 /// An entry for a function (FDE) begins with the instructions of a common one (CIE), which are carried out for each again.
 /// These common entries may have so many times the section's bytes in all, and some more: a usual one has 24 bytes,
 /// no more than the entry that uses it.
@@ -56,9 +54,7 @@ impl Table {
     /// Of a file; empty if it has no frame information. Not complete if `is_over` has become true meanwhile.
     pub fn of(elf: &dyn Elf, is_over: &dyn Fn() -> bool) -> Table {
         let words = if elf.is_narrow() { &NARROW } else { &WIDE };
-        let mut segments = elf.segments();
-        segments.truncate(MOST_SEGMENTS);
-        let mut rows = Rows { words, segments, rules: Rules::default(), rows: Vec::new(), is_over };
+        let mut rows = Rows { words, segments: elf.segments(), rules: Rules::default(), rows: Vec::new(), is_over };
         if let Some(section) = elf.section(".eh_frame") {
             let mut frames = EhFrame::new(&section.data, LittleEndian);
             frames.set_address_size(words.bytes);
