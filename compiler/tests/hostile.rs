@@ -781,13 +781,34 @@ fn instances_of_one_function() {
     assert!(listed(tree.object()).contains("kernel.function(\"f"));
 }
 
-/// Many variables with one long list of locations, and functions with one long list of ranges.
 #[test]
 fn long_lists_that_many_have() {
-    const OF: u64 = 100_000;
-    let element = |number: u64| [number, number + 1].map(u64::to_le_bytes).concat();
+    read_long_locations(1);
+    read_long_ranges(1);
+}
+
+#[test]
+fn long_lists_of_locations_without_bytes_that_many_have() {
+    read_long_locations(0);
+}
+
+#[test]
+fn long_lists_of_empty_ranges_that_many_have() {
+    read_long_ranges(0);
+}
+
+/// Elements of the lists.
+const LONG: u64 = 100_000;
+
+fn range_of(number: u64, bytes: u64) -> Vec<u8> {
+    [number + 1, number + 1 + bytes].map(u64::to_le_bytes).concat()
+}
+
+/// Many variables with one long list of locations, each for so many bytes of code.
+fn read_long_locations(bytes: u64) {
     // Each location is 2 bytes of an expression: DW_OP_breg5 0.
-    let locations = (0..OF).flat_map(|number| [element(number), vec![2, 0, 0x75, 0]].concat()).chain([0; 16]).collect();
+    let location = |number| [range_of(number, bytes), vec![2, 0, 0x75, 0]].concat();
+    let locations = (0..LONG).flat_map(location).chain([0; 16]).collect();
     let mut tree = Tree::new();
     let of = int(&mut tree);
     let function = tree.add_function(of, AT_RDI.to_vec());
@@ -800,14 +821,18 @@ fn long_lists_that_many_have() {
     let error = (0..400).find_map(|_| debug.variable(id, at, "y").err()).expect("many steps").to_string();
     assert!(error.contains("lists of ranges and locations: more than the") && error.contains(".o: "), "{error}");
     assert!(debug.variable(id, at, "x").unwrap().is_ok(), "the others are read");
+}
 
-    let ranges = (0..OF).flat_map(|number| element(2 * number)).chain([0; 16]).collect();
+/// Many functions with one long list of ranges, each of so many bytes.
+fn read_long_ranges(bytes: u64) {
+    let ranges = (0..LONG).flat_map(|number| range_of(2 * number, bytes)).chain([0; 16]).collect();
     let mut tree = Tree::new();
     for _ in 0..40_000 {
         // DW_AT_ranges
         tree.add(0, tag::FUNCTION, vec![(at::NAME, Value::Text("f")), (0x55, Value::List(0))]);
     }
-    let debug = open(tree.object_with(vec![section(".debug_ranges", ranges)])).unwrap();
+    let section = targets::elf::Section::plain(".debug_ranges", ranges);
+    let debug = open(tree.object_with(vec![section])).unwrap();
     let all = debug.find_functions(&FunctionPattern { name: "f".into(), file: None }).unwrap();
     let error = all.into_iter().find_map(|id| debug.function(id).err()).expect("many steps").to_string();
     assert!(error.contains("lists of ranges and locations: more than the"), "{error}");

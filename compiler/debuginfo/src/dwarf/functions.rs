@@ -664,34 +664,38 @@ pub(super) fn read_ranges(store: &Store, unit: &Unit, entry: &Entry) -> Result<R
     read_some_ranges(store, unit, entry, MAX_RANGES)
 }
 
-/// The first ones of these. More of the list is not looked at: any number of entries can have the same long one. gimli's own
-/// iterator adds without checking for overflow.
+/// The first ones of these. More of the list is not looked at: any number of entries can have the same long one.
 fn read_some_ranges(store: &Store, unit: &Unit, entry: &Entry, most: usize) -> Result<Ranges, EntryError> {
-    /// Empty ones before the first.
-    const MAX_EMPTY: usize = 16;
     let mut ranges = Ranges::new();
     let address = |value: AttributeValue<Bytes>| store.sections_of(unit).attr_address(unit, value);
     if let Some(value) = entry.attr_value(gimli::DW_AT_ranges) {
         let Some(offset) = store.sections_of(unit).attr_ranges_offset(unit, value)? else {
             return Ok(ranges);
         };
+        let mut read = 0;
+        // gimli's own iterator passes over empty ranges without an end.
+        let mut next = |list: &mut gimli::RngListIter<Bytes>| {
+            while let Some(raw) = list.next_raw()? {
+                store.step_in_list(read)?;
+                read += 1;
+                if let Some(range) = list.convert_raw(raw)? {
+                    return Ok::<_, EntryError>(Some(range));
+                }
+            }
+            Ok(None)
+        };
         let mut list = store.sections_of(unit).ranges(unit, offset)?;
-        let mut first = list.next()?;
+        let mut first = next(&mut list)?;
         if first.is_none() && is_inside_function(entry) && unit.header.version() < 5 {
             // gcc writes empty ranges too. At the start of its unit such a range is a pair of zeros, which ends a list
             // (DWARF 4, 2.17.3).
             let pair = 2 * usize::from(unit.header.address_size());
             list = store.sections_of(unit).ranges(unit, gimli::RangeListsOffset(offset.0.saturating_add(pair)))?;
-            first = list.next()?;
+            first = next(&mut list)?;
         }
-        let mut left = most.saturating_add(MAX_EMPTY);
-        while let Some(range) = first.filter(|_| left > 0 && ranges.len() < most) {
-            if range.begin < range.end {
-                ranges.push(range.begin..range.end);
-            }
-            left -= 1;
-            store.step_in_list(most.saturating_sub(left))?;
-            first = list.next()?;
+        while let Some(range) = first {
+            ranges.push(range.begin..range.end);
+            first = if ranges.len() < most { next(&mut list)? } else { None };
         }
         return Ok(ranges);
     }

@@ -344,9 +344,11 @@ impl Dwarf {
             return Ok(None);
         };
         let mut number = 0;
-        while let Some(found) = list.next()? {
+        // gimli's own iterator passes over empty ranges without an end.
+        while let Some(raw) = list.next_raw()? {
             self.store.step_in_list(number)?;
             number += 1;
+            let Some(found) = list.convert_raw(raw)? else { continue };
             if (found.range.begin..found.range.end).contains(&at) {
                 return Ok(Some(Stored::Expression(found.data)));
             }
