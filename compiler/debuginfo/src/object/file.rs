@@ -79,8 +79,9 @@ pub fn of_file(path: &Path, file: &File) -> Result<Bytes, Error> {
     // SAFETY: the map is only read. A package manager replaces debug files by rename, which leaves the mapped inode as
     // it is; a file that somebody truncates while it is read would raise SIGBUS, as in every tool that maps it.
     let Ok(map) = (unsafe { memmap2::Mmap::map(file) }) else {
-        // sysfs lets its files be read, not mapped (`/sys/kernel/btf` before 6.16).
-        return std::fs::read(path).map(Bytes::Unpacked).map_err(Error::read(path));
+        // sysfs lets its files be read, not mapped (`/sys/kernel/btf` before 6.16). The path may be another file's by now.
+        let budget = Budget::unpacking("a file that cannot be mapped", metadata.len(), MAX_UNPACKED);
+        return budget.read_all(&mut &*file).map(Bytes::Unpacked).map_err(Error::read(path));
     };
     if map.starts_with(b"spile-cache") {
         let nothing = || Error::Unpack { path: path.into(), message: "an entry of the cache that is no file".into() };
@@ -156,6 +157,16 @@ mod tests {
         let pipe = directory.path().join("pipe.debug");
         nix::unistd::mkfifo(&pipe, nix::sys::stat::Mode::S_IRWXU).unwrap();
         assert!(open(&pipe).expect_err("no file").to_string().contains("not a regular file"));
+    }
+
+    #[test]
+    fn what_cannot_be_mapped_is_read_from_the_open_file() {
+        let file = File::open("/proc/self/status").expect("is there");
+        let error = of_file(Path::new("/nowhere"), &file).map(|bytes| bytes.len());
+        assert!(matches!(error, Ok(0)), "its length is 0, as all in /proc: {error:?}");
+        let Ok(file) = File::open("/sys/kernel/notes") else { return };
+        let Ok(read) = of_file(Path::new("/nowhere"), &file) else { panic!("by its path") };
+        assert_eq!(&*read, std::fs::read("/sys/kernel/notes").expect("is there"));
     }
 
     fn written(bytes: &[u8]) -> tempfile::NamedTempFile {
