@@ -59,11 +59,20 @@ static struct perf_event_attr attributes(const struct spile_perf *perf)
 	return attr;
 }
 
+/* TRACE_FN of kernel/trace/trace.h: the first kind of entry since there are any. */
+#define SPILE_EVERY_FUNCTION 1
+
 static struct perf_event *create_overflow_event(struct spile_site *site, int cpu)
 {
 	struct perf_event_attr attr = attributes(&site->probe->perf);
 	struct perf_event *event;
 
+	/*
+	 * ftrace:function: while it is there, each call of each function of the kernel looks at the
+	 * events of all CPUs, outside of any handler.
+	 */
+	if (attr.type == PERF_TYPE_TRACEPOINT && attr.config == SPILE_EVERY_FUNCTION)
+		return ERR_PTR(-EOPNOTSUPP);
 	event = perf_event_create_kernel_counter(&attr, cpu, NULL,
 						 is_counter(site) ? NULL : handle_overflow, site);
 	/* Reading a device's counter takes its driver's locks, which a hit may have interrupted. */

@@ -15,6 +15,8 @@ use spile_debuginfo::Address;
 /// PERF_TYPE_SOFTWARE and PERF_COUNT_SW_CPU_CLOCK of include/uapi/linux/perf_event.h.
 pub(super) const TYPE_SOFTWARE: u32 = 1;
 const TYPE_TRACEPOINT: u32 = 2;
+/// The tracepoint `ftrace:function`, in all kernels (TRACE_FN of kernel/trace/trace.h).
+const EVERY_FUNCTION: u64 = 1;
 /// Default event of `perf` probes, in nanoseconds of CPU time.
 pub(super) const CPU_CLOCK: u64 = 0;
 
@@ -124,6 +126,14 @@ fn resolve(point: &Point, resolver: &mut Resolver) -> Result<Vec<Site>, PointErr
     let event_type = in_range("type", 0, MOST_TYPES)?.unwrap_or(0);
     // All 64 bits of a config have a meaning.
     let config = point.number("config").map_or(0, |(value, _)| value as u64);
+    if (event_type, config) == (i64::from(TYPE_TRACEPOINT), EVERY_FUNCTION) {
+        return Err(PointError::NotProbeable {
+            component: point.span(),
+            name: point.spelling(),
+            why: "it is the tracepoint ftrace:function, which is hit by each call of each function of the kernel"
+                .into(),
+        });
+    }
     if let Some((name, _)) = point.string("counter") {
         if point.has("process") {
             return program_counters(point, event_type as u32, config, &name, resolver);
