@@ -408,7 +408,7 @@ spile_ulong spile_record_time(void)
 static noinline void reader_waits(struct spile_cpu *cpu)
 {
 	/* The reader finds the record when another CPU wakes it, or at the end. */
-	if (unlikely(!cpu_online(raw_smp_processor_id())))
+	if (unlikely(!spile_irq_works_run()))
 		return;
 	/*
 	 * Before a wake-up that is under way: the reader that it wakes finds the ring empty, and
