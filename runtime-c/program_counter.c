@@ -13,17 +13,18 @@
 #include <linux/jiffies.h>
 #include <linux/list.h>
 #include <linux/mm.h>
-#include <linux/mutex.h>
 #include <linux/perf_event.h>
 #include <linux/rculist.h>
 #include <linux/rcupdate.h>
 #include <linux/sched.h>
 #include <linux/sched/signal.h>
 #include <linux/sched/task.h>
+#include <linux/semaphore.h>
 #include <linux/slab.h>
 #include <linux/uprobes.h>
 #include <linux/workqueue.h>
 
+#include "arming.h"
 #include "builtins.h"
 #include "context.h"
 #include "family.h"
@@ -58,7 +59,7 @@ struct counted {
 };
 
 /* The threads of all sites: they change when programs begin. */
-static DEFINE_MUTEX(counted_mutex);
+static struct semaphore counted_lock = __SEMAPHORE_INITIALIZER(counted_lock, 1);
 /* All sites, by program_counter.next; until the module is unloaded. */
 static struct spile_site *first_counter;
 
@@ -67,7 +68,7 @@ static struct hlist_head *counted_head(struct hlist_head *heads, const struct ta
 	return &heads[hash_ptr(task, COUNTED_BITS)];
 }
 
-/* Under counted_mutex, or where it cannot be freed: with interrupts off. */
+/* Under counted_lock, or where it cannot be freed: with interrupts off. */
 static struct counted *find_counted(struct hlist_head *heads, const struct task_struct *task)
 {
 	struct counted *counted;
@@ -85,7 +86,7 @@ static struct counted *find_counted(struct hlist_head *heads, const struct task_
  */
 static void release_gone(struct work_struct *unused);
 static DECLARE_DELAYED_WORK(releasing, release_gone);
-static LIST_HEAD(all_gone);	/* under counted_mutex, as spile_site.program_counter.gone */
+static LIST_HEAD(all_gone);	/* under counted_lock, as spile_site.program_counter.gone */
 
 static void release_counted(struct counted *counted)
 {
@@ -99,7 +100,7 @@ static void release_gone(struct work_struct *unused)
 	struct counted *counted, *next;
 	LIST_HEAD(some);
 
-	mutex_lock(&counted_mutex);
+	down(&counted_lock);
 	list_for_each_entry_safe(counted, next, &all_gone, gone) {
 		struct spile_site *site = counted->site;
 
@@ -108,7 +109,7 @@ static void release_gone(struct work_struct *unused)
 		site->program_counter.gone--;
 		list_move(&counted->gone, &some);
 	}
-	mutex_unlock(&counted_mutex);
+	up(&counted_lock);
 	list_for_each_entry_safe(counted, next, &some, gone) {
 		release_counted(counted);
 		cond_resched();
@@ -182,7 +183,7 @@ static int add_counted(struct spile_site *site, struct task_struct *task)
 
 static void report_uncounted(struct spile_site *site, struct task_struct *task, int error)
 {
-	if (error == -ESRCH || site->program_counter.reported)
+	if (error == -ESRCH || site->program_counter.reported || fatal_signal_pending(current))
 		return;
 	site->program_counter.reported = true;
 	if (error == -EUSERS)
@@ -200,7 +201,7 @@ static void report_uncounted(struct spile_site *site, struct task_struct *task, 
 				": this machine has no such event" : "");
 }
 
-/* Under counted_mutex. */
+/* Under counted_lock. */
 static void count_task(struct spile_site *site, struct task_struct *task)
 {
 	int error = add_counted(site, task);
@@ -218,7 +219,7 @@ static int handle_counted_start(struct uprobe_consumer *self, struct pt_regs *re
 
 	if (!spile_follows_current(site->probe->program_counter.pid))
 		return 0;
-	if (!spile_uprobe_lock(&counted_mutex)) {
+	if (!spile_uprobe_lock(&counted_lock)) {
 		report_uncounted(site, current, -EBUSY);
 		return 0;
 	}
@@ -226,7 +227,7 @@ static int handle_counted_start(struct uprobe_consumer *self, struct pt_regs *re
 	if (counted)
 		forget_counted(site, counted);
 	count_task(site, current);
-	mutex_unlock(&counted_mutex);
+	up(&counted_lock);
 	return 0;
 }
 
@@ -265,14 +266,14 @@ void spile_program_counters_begin(void)
 		rcu_read_unlock();
 		if (known || is_refused_now(site) || !is_to_count(site, current))
 			continue;
-		if (!spile_uprobe_lock(&counted_mutex)) {
+		if (!spile_uprobe_lock(&counted_lock)) {
 			refuse_for_now(site);
 			continue;
 		}
 		count_task(site, current);
 		if (!find_counted(site->program_counter.heads, current))
 			refuse_for_now(site);
-		mutex_unlock(&counted_mutex);
+		up(&counted_lock);
 	}
 }
 
@@ -305,13 +306,18 @@ static int count_running(struct spile_site *site)
 
 	if (!found)
 		return -ENOMEM;
-	mutex_lock(&counted_mutex);
 	count = find_uncounted(site, found);
-	for (i = 0; i < count; i++) {
-		count_task(site, found[i]);
-		put_task_struct(found[i]);
+	for (i = 0; i < count && !spile_arming_ended(); i++) {
+		if (!spile_uprobe_lock(&counted_lock)) {
+			report_uncounted(site, found[i], -EBUSY);
+			break;
+		}
+		if (!find_counted(site->program_counter.heads, found[i]))
+			count_task(site, found[i]);
+		up(&counted_lock);
 	}
-	mutex_unlock(&counted_mutex);
+	for (i = 0; i < count; i++)
+		put_task_struct(found[i]);
 	kvfree(found);
 	return 0;
 }
@@ -383,7 +389,7 @@ static void release_program_counters(void)
 	struct spile_site *site;
 	unsigned int i;
 
-	mutex_lock(&counted_mutex);
+	down(&counted_lock);
 	for (site = first_counter; site; site = site->program_counter.next) {
 		struct hlist_node *next;
 
@@ -395,7 +401,7 @@ static void release_program_counters(void)
 		site->program_counter.heads = NULL;
 	}
 	first_counter = NULL;
-	mutex_unlock(&counted_mutex);
+	up(&counted_lock);
 	cancel_delayed_work_sync(&releasing);
 	list_for_each_entry_safe(counted, other, &all_gone, gone)
 		release_counted(counted);

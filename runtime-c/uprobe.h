@@ -6,8 +6,8 @@
 #ifndef SPILE_UPROBE_H
 #define SPILE_UPROBE_H
 
-#include <linux/delay.h>
-#include <linux/mutex.h>
+#include <linux/jiffies.h>
+#include <linux/semaphore.h>
 #include <linux/sched/signal.h>
 #include <linux/uprobes.h>
 
@@ -35,21 +35,14 @@ void spile_uprobes_disarm(struct spile_site *const *sites, unsigned int count);
 void spile_uprobe_missed(const struct spile_site *site, struct spile_counters *counters);
 
 /*
- * Locks what tasks of all users have for a moment, in handlers that may sleep. One of them may be
- * kept from running meanwhile, for as long as its user likes: others do not wait for that. False:
- * it could not be locked in a fifth of a second.
+ * Locks what tasks of all users have for a moment, in handlers that may sleep and while probes are
+ * armed. One of them may be kept from running meanwhile, for as long as its user likes: others do
+ * not wait for that. A semaphore, since those who wait for one get it in turn. False: it could not
+ * be locked in a fifth of a second.
  */
-static inline bool spile_uprobe_lock(struct mutex *mutex)
+static inline bool spile_uprobe_lock(struct semaphore *lock)
 {
-	enum { UPROBE_LOCK_TRIES = 500 };
-	unsigned int tries;
-
-	for (tries = 0; tries < UPROBE_LOCK_TRIES && !fatal_signal_pending(current); tries++) {
-		if (mutex_trylock(mutex))
-			return true;
-		usleep_range(300, 500);
-	}
-	return false;
+	return !down_timeout(lock, HZ / 5);
 }
 
 /* program.c: the file of a site's program, and its processes. */

@@ -54,7 +54,7 @@ struct watched {
 };
 
 /* The lists of all sites: they change when programs begin. */
-static DEFINE_MUTEX(watched_mutex);
+static struct semaphore watched_lock = __SEMAPHORE_INITIALIZER(watched_lock, 1);
 
 /* How far from its link-time addresses the process has its program; by the auxiliary vector. */
 static unsigned long program_slide(const struct mm_struct *mm, const struct spile_user_watch *watch)
@@ -78,7 +78,7 @@ static void forget(struct spile_site *site, struct watched *watched)
 	site->user_watch.count--;
 }
 
-/* Under watched_mutex. */
+/* Under watched_lock. */
 static bool is_watched(const struct spile_site *site, const struct task_struct *task)
 {
 	struct watched *watched;
@@ -102,7 +102,7 @@ static bool is_inherited(struct perf_event *event)
 
 /*
  * Gives back the events of threads that have ended, and those of the current one, which runs
- * another program now. Not while others have inherited them. Under watched_mutex.
+ * another program now. Not while others have inherited them. Under watched_lock.
  */
 static void forget_ended(struct spile_site *site)
 {
@@ -124,7 +124,7 @@ static void forget_ended(struct spile_site *site)
 
 /*
  * Gives back the oldest event of the current thread, which still takes one of its debug registers,
- * though only others have use for it: forget_ended(). Whether there was one. Under watched_mutex.
+ * though only others have use for it: forget_ended(). Whether there was one. Under watched_lock.
  */
 static bool forget_oldest(struct spile_site *site)
 {
@@ -215,7 +215,7 @@ static int watch_task(struct spile_site *site, struct task_struct *task)
 
 static void report_unwatched(struct spile_site *site, struct task_struct *task, int error)
 {
-	if (site->user_watch.reported || error == -ESRCH)
+	if (site->user_watch.reported || error == -ESRCH || fatal_signal_pending(current))
 		return;
 	site->user_watch.reported = true;
 	if (error == -EUSERS)
@@ -255,7 +255,7 @@ static int handle_program_start(struct uprobe_consumer *self, struct pt_regs *re
 
 	if (!spile_follows_current(site->probe->user_watch.pid))
 		return 0;
-	if (!spile_uprobe_lock(&watched_mutex)) {
+	if (!spile_uprobe_lock(&watched_lock)) {
 		report_unwatched(site, current, -EBUSY);
 		return 0;
 	}
@@ -267,7 +267,7 @@ static int handle_program_start(struct uprobe_consumer *self, struct pt_regs *re
 	}
 	if (error)
 		report_unwatched(site, current, error);
-	mutex_unlock(&watched_mutex);
+	up(&watched_lock);
 	return 0;
 }
 
@@ -302,27 +302,47 @@ static unsigned int find_unwatched(struct spile_site *site, struct task_struct *
 	return count;
 }
 
+/* False: the lock could not be had. */
+static bool watch_running_one(struct spile_site *site, struct task_struct *task)
+{
+	int error = 0;
+
+	if (!spile_uprobe_lock(&watched_lock)) {
+		report_unwatched(site, task, -EBUSY);
+		return false;
+	}
+	if (!is_watched(site, task))
+		error = watch_task(site, task);
+	if (error)
+		report_unwatched(site, task, error);
+	up(&watched_lock);
+	return true;
+}
+
 static int watch_running(struct spile_site *site)
 {
 	struct task_struct **found = kvcalloc(MOST_WATCHED, sizeof(*found), GFP_KERNEL);
 	unsigned int count, before, i;
+	bool is_held = false;
 
 	if (!found)
 		return -ENOMEM;
-	mutex_lock(&watched_mutex);
 	/* One user's threads may be all that are found first: then those of others are behind. */
 	do {
+		if (!spile_uprobe_lock(&watched_lock)) {
+			report_unwatched(site, current, -EBUSY);
+			break;
+		}
 		before = site->user_watch.count;
 		count = find_unwatched(site, found);
+		up(&watched_lock);
 		for (i = 0; i < count; i++) {
-			int error = watch_task(site, found[i]);
-
-			if (error)
-				report_unwatched(site, found[i], error);
+			if (!is_held && !spile_arming_ended())
+				is_held = !watch_running_one(site, found[i]);
 			put_task_struct(found[i]);
 		}
-	} while (count == MOST_WATCHED && site->user_watch.count > before);
-	mutex_unlock(&watched_mutex);
+	} while (!is_held && !spile_arming_ended() && count == MOST_WATCHED &&
+		 READ_ONCE(site->user_watch.count) > before);
 	kvfree(found);
 	return 0;
 }
@@ -338,10 +358,10 @@ static void stop_watching(struct spile_site *site)
 	struct watched *watched, *next;
 
 	spile_uprobe_wait();
-	mutex_lock(&watched_mutex);
+	down(&watched_lock);
 	list_for_each_entry_safe(watched, next, &site->user_watch.threads, list)
 		forget(site, watched);
-	mutex_unlock(&watched_mutex);
+	up(&watched_lock);
 }
 
 static int arm_user_watch(struct spile_site *site)
