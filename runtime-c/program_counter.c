@@ -119,6 +119,12 @@ static void release_gone(struct work_struct *unused)
 static void forget_counted(struct spile_site *site, struct counted *counted)
 {
 	hlist_del_rcu(&counted->node);
+	/*
+	 * It would take a counter of the hardware from the next one until it is released. This
+	 * thread's own is disabled without waiting for another CPU.
+	 */
+	if (counted->task == current)
+		perf_event_disable(counted->event);
 	put_task_struct(counted->task);
 	site->program_counter.count--;
 	list_add_tail(&counted->gone, &all_gone);
