@@ -218,10 +218,11 @@ unsigned int spile_fn_cmdline_args(struct spile_context *c, spile_long first, sp
 	at = READ_ONCE(mm->arg_start);
 	end = READ_ONCE(mm->arg_end);
 	end = min(end, at + ENVIRONMENT_MAX);
-	while (at < end && (last < first || number <= last)) {
+	while (at < end && (last < first || number <= last) && text.at < text.end) {
 		unsigned long bytes = min_t(unsigned long, end - at, CHUNK - (at & (CHUNK - 1)));
 		unsigned long i;
 
+		spile_debit(c, CHUNK / 8);
 		if (spile_memory_read(chunk, at, bytes, true))
 			break;
 		for (i = 0; i < bytes; i++) {

@@ -99,11 +99,20 @@ static void is_interrupted(void *unused)
 {
 }
 
-/* Its last functions run with interrupts off, after it has told RCU that it goes. */
+/*
+ * Its last functions run with interrupts off, after it has told RCU that it goes. Nothing runs there
+ * for as long as this waits; a handler that has ended in an oops stays busy for ever.
+ */
 static void wait_for_cpu_that_goes(int cpu)
 {
-	while (READ_ONCE(per_cpu(spile_cpus, cpu)->context.busy) && !cpu_online(cpu))
+	enum { GOES_TRIES = 1000 };
+	unsigned int tries;
+
+	for (tries = 0; tries < GOES_TRIES; tries++) {
+		if (!READ_ONCE(per_cpu(spile_cpus, cpu)->context.busy) || cpu_online(cpu))
+			return;
 		usleep_range(100, 1000);
+	}
 }
 
 void spile_context_wait(void)
@@ -112,7 +121,10 @@ void spile_context_wait(void)
 
 	/* Handlers run with preemption off, so each is an RCU read-side section. */
 	synchronize_rcu();
-	/* But RCU takes an idle CPU for one without readers. Handlers have interrupts off. */
+	/*
+	 * But RCU takes an idle CPU for one without readers. Nearly all of a handler has interrupts
+	 * off; the rest is over by the time that this and what follows have taken.
+	 */
 	if (SPILE_IDLE_IS_PROBED)
 		on_each_cpu(is_interrupted, NULL, 1);
 	for_each_possible_cpu(cpu)

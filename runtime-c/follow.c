@@ -121,11 +121,13 @@ static void find_process_event(struct tracepoint *tracepoint, void *data)
 		exit_event = tracepoint;
 }
 
-static bool descends(struct task_struct *task, int from)
+/* Adds the number of ancestors that were looked at. */
+static bool descends(struct task_struct *task, int from, unsigned int *looked_at)
 {
 	unsigned int i;
 
 	for (i = 0; i < MOST_ANCESTORS && task->tgid > 1; i++) {
+		*looked_at += 1;
 		if (task->tgid == from)
 			return true;
 		task = rcu_dereference(task->real_parent);
@@ -139,6 +141,7 @@ static bool descends(struct task_struct *task, int from)
  */
 spile_long spile_fn_followed(struct spile_context *c, spile_long pid)
 {
+	unsigned int ancestors = 0;
 	struct task_struct *task;
 	bool found;
 
@@ -147,8 +150,10 @@ spile_long spile_fn_followed(struct spile_context *c, spile_long pid)
 	rcu_read_lock();
 	task = pid_task(find_pid_ns(pid, &init_pid_ns), PIDTYPE_PID);
 	found = (followed && test_bit(task ? task->tgid : pid, followed)) ||
-		(task && descends(task, spile_session.target));
+		(task && descends(task, spile_session.target, &ancestors));
 	rcu_read_unlock();
+	/* A user may have a chain of a thousand. */
+	spile_debit(c, ancestors);
 	return found;
 }
 
@@ -181,6 +186,7 @@ int spile_follow_begin(void)
 {
 	size_t bytes = BITS_TO_LONGS(PID_MAX_LIMIT) * sizeof(long);
 	struct task_struct *task;
+	unsigned int looked_at = 0;
 	int error;
 
 	if (following || !spile_script.follows || spile_session.target <= 0)
@@ -209,7 +215,7 @@ int spile_follow_begin(void)
 	following = true;
 	rcu_read_lock();
 	for_each_process(task)
-		if (descends(task, spile_session.target))
+		if (descends(task, spile_session.target, &looked_at))
 			set_bit(task->tgid, followed);
 	rcu_read_unlock();
 	return 0;
