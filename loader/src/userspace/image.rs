@@ -4,6 +4,7 @@
 //! that is an error, not a SIGBUS.
 
 use std::cell::Cell;
+use std::collections::HashMap;
 use std::fs::File;
 use std::ops::Range;
 use std::path::PathBuf;
@@ -11,7 +12,9 @@ use std::path::PathBuf;
 use nix::libc;
 use object::read::elf::{ElfFile, ElfFile32, ElfFile64, FileHeader, ProgramHeader};
 use object::read::{ReadCache, ReadRef};
-use object::{LittleEndian, Object, ObjectSection, elf};
+use object::{
+    LittleEndian, Object, ObjectSection, ObjectSymbol, ObjectSymbolTable, RelocationTarget, SectionKind, elf,
+};
 
 /// Executable segments that count; programs have one to three. Each address and each row of a table looks for its own.
 const MOST_SEGMENTS: usize = 16;
@@ -25,8 +28,8 @@ const MAX_SYMBOLS: usize = 4 << 20;
 const MAX_NAMES: usize = 96 << 20;
 /// Bytes of a build-id: each name of an address has a copy. Linkers write 8 to 20, and what `--build-id=0x...` says.
 const MAX_BUILD_ID: usize = 64;
-/// Maximum number of entries of a dynamic section with the same tag, and of bytes of each text. Symbols with longer names are
-/// left out.
+/// Maximum number of entries of a dynamic section with the same tag, and of sections with code; and of bytes of each text. Symbols
+/// with longer names are left out.
 const MAX_DYNAMIC: usize = 1024;
 const MAX_TEXT: usize = 4096;
 /// What a text that ends with zero counts at least, in bytes: looking for it takes time too.
@@ -94,8 +97,16 @@ pub trait Elf {
     fn segments(&self) -> Vec<Segment>;
     /// `None`: there is none of that name with bytes in the file.
     fn section(&self, name: &str) -> Option<Section>;
+    /// The table by which the dynamic linker finds `.eh_frame` (PT_GNU_EH_FRAME).
+    fn frame_header(&self) -> Option<Section>;
+    /// Bytes from an address on, at most so many: up to the end of the segment that has them.
+    fn bytes(&self, address: u64, most: usize) -> Vec<u8>;
     /// Of `.symtab`, or of `.dynsym`.
     fn symbols(&self, dynamic: bool) -> Vec<Symbol>;
+    /// The stubs by which it calls functions of other files, as `NAME@plt`: those of 64-bit code.
+    fn stubs(&self) -> Vec<Symbol>;
+    /// Where sections with code begin and end, as in the file.
+    fn code_sections(&self) -> Vec<(u64, u64)>;
     /// Empty: it has none.
     fn build_id(&self) -> Vec<u8>;
     /// Strings of the dynamic section with this tag.
@@ -207,6 +218,28 @@ impl<'d, F: FileHeader<Endian = LittleEndian>, R: ReadRef<'d>> Elf for ElfFile<'
         Some(Section { address: section.address(), data: data.into_owned() })
     }
 
+    fn frame_header(&self) -> Option<Section> {
+        let endian = LittleEndian;
+        let headers = self.elf_program_headers();
+        let header = headers.iter().find(|header| header.p_type(endian) == elf::PT_GNU_EH_FRAME)?;
+        let bytes = header.p_filesz(endian).into();
+        let data =
+            (bytes <= MAX_SECTION).then(|| self.data().read_bytes_at(header.p_offset(endian).into(), bytes).ok());
+        Some(Section { address: header.p_vaddr(endian).into(), data: data.flatten()?.to_vec() })
+    }
+
+    fn bytes(&self, address: u64, most: usize) -> Vec<u8> {
+        let endian = LittleEndian;
+        let loaded = self.elf_program_headers().iter().filter(|header| header.p_type(endian) == elf::PT_LOAD);
+        let place = loaded.filter_map(|header| {
+            let inside = address.checked_sub(header.p_vaddr(endian).into())?;
+            let left = header.p_filesz(endian).into().checked_sub(inside).filter(|left| *left > 0)?;
+            Some((header.p_offset(endian).into().checked_add(inside)?, left.min(most as u64).min(MAX_SECTION)))
+        });
+        let place = { place }.next();
+        place.and_then(|(at, bytes)| self.data().read_bytes_at(at, bytes).ok()).unwrap_or_default().to_vec()
+    }
+
     fn symbols(&self, dynamic: bool) -> Vec<Symbol> {
         use object::read::elf::Sym;
         let table = if dynamic { self.elf_dynamic_symbol_table() } else { self.elf_symbol_table() };
@@ -229,6 +262,40 @@ impl<'d, F: FileHeader<Endian = LittleEndian>, R: ReadRef<'d>> Elf for ElfFile<'
             }))
         });
         named.flatten().collect()
+    }
+
+    fn stubs(&self) -> Vec<Symbol> {
+        if self.is_narrow() {
+            return Vec::new();
+        }
+        let table = self.dynamic_symbol_table();
+        let mut left = MAX_NAMES;
+        let mut slots: HashMap<u64, Vec<u8>> = HashMap::new();
+        for (at, relocation) in self.dynamic_relocations().into_iter().flatten().take(MAX_SYMBOLS) {
+            let RelocationTarget::Symbol(index) = relocation.target() else { continue };
+            let symbol = table.as_ref().and_then(|table| table.symbol_by_index(index).ok());
+            let Some(name) = symbol.and_then(|symbol| symbol.name_bytes().ok().map(<[u8]>::to_vec)) else { continue };
+            let Some(rest) = left.checked_sub(name.len()) else { break };
+            left = rest;
+            slots.insert(at, name);
+        }
+        let mut found = Vec::new();
+        for name in STUBS {
+            let Some(section) = Elf::section(self, name) else { continue };
+            for (at, function) in stubs_in(&section, name == SHORT_STUBS, &slots) {
+                // Many may jump through the same word.
+                let Some(rest) = left.checked_sub(function.len()) else { return found };
+                left = rest;
+                let name = [function, b"@plt"].concat();
+                found.push(Symbol { address: at.0, bytes: at.1, is_global: false, name });
+            }
+        }
+        found
+    }
+
+    fn code_sections(&self) -> Vec<(u64, u64)> {
+        let code = self.sections().filter(|section| section.kind() == SectionKind::Text).take(MAX_DYNAMIC);
+        code.map(|section| (section.address(), section.address().saturating_add(section.size()))).collect()
     }
 
     fn build_id(&self) -> Vec<u8> {
@@ -261,6 +328,34 @@ impl<'d, F: FileHeader<Endian = LittleEndian>, R: ReadRef<'d>> Elf for ElfFile<'
     fn is_narrow(&self) -> bool {
         !self.is_64()
     }
+}
+
+/// Sections of stubs (System V ABI, AMD64 supplement, 5.2). In `.plt.got` of programs that are not made for indirect branch
+/// tracking they have 8 bytes, else 16.
+const STUBS: [&str; 3] = [".plt.sec", SHORT_STUBS, ".plt"];
+const SHORT_STUBS: &str = ".plt.got";
+
+/// Of a section of stubs the address and length of each that jumps through a word which is filled for a function, and the function.
+fn stubs_in<'s>(
+    section: &Section,
+    may_be_short: bool,
+    slots: &'s HashMap<u64, Vec<u8>>,
+) -> Vec<((u64, u64), &'s [u8])> {
+    const LANDING: [u8; 4] = [0xf3, 0x0f, 0x1e, 0xfa];
+    const BOUND: u8 = 0xf2;
+    const JUMP: [u8; 2] = [0xff, 0x25];
+    let bytes = if may_be_short && !section.data.starts_with(&LANDING) { 8 } else { 16 };
+    let function = |(number, code): (usize, &[u8])| {
+        let start = section.address.wrapping_add(number as u64 * bytes);
+        let rest = code.strip_prefix(&LANDING).unwrap_or(code);
+        let rest = rest.strip_prefix(&[BOUND]).unwrap_or(rest);
+        let distance = rest.strip_prefix(&JUMP)?.first_chunk().map(|bytes| i32::from_le_bytes(*bytes))?;
+        // From behind the jump, of 6 bytes.
+        let behind = (code.len() - rest.len() + 6) as u64;
+        let slot = start.wrapping_add(behind).wrapping_add_signed(distance.into());
+        Some(((start, bytes), slots.get(&slot)?.as_slice()))
+    };
+    section.data.chunks(bytes as usize).enumerate().filter_map(function).collect()
 }
 
 /// The text at this place, up to a zero; no more of it is looked at than is kept.

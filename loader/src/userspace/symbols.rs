@@ -38,6 +38,8 @@ pub struct At<'s> {
 #[derive(Debug, Default)]
 pub struct Table {
     symbols: Vec<Symbol>,
+    /// Where each section with code begins and ends.
+    sections: Vec<(u64, u64)>,
 }
 
 impl Table {
@@ -59,7 +61,9 @@ impl Table {
             symbols = go::TABLES.iter().find_map(|name| go_symbols(&elf.section(name)?.data)).unwrap_or_default();
         }
         symbols.extend(elf.symbols(true));
-        Table::sorted(symbols)
+        symbols.extend(elf.stubs());
+        let sections = elf.code_sections();
+        Table { sections, ..Table::sorted(symbols) }
     }
 
     fn sorted(mut symbols: Vec<Symbol>) -> Table {
@@ -77,7 +81,7 @@ impl Table {
         });
         symbols.dedup_by_key(|symbol| symbol.address);
         symbols.shrink_to_fit();
-        Table { symbols }
+        Table { symbols, sections: Vec::new() }
     }
 
     /// What it takes of the memory.
@@ -100,7 +104,12 @@ impl Table {
         // Without a size a symbol extends to the next one, or to the end of its section.
         let (last, outer) = before.split_last()?;
         let is_inside = |symbol: &Symbol| last.address - symbol.address < symbol.bytes;
-        let is_open = || last.bytes == 0 && !outer.iter().rev().take(NESTED).any(is_inside);
+        let section = |address: u64| self.sections.iter().find(|(start, end)| (*start..*end).contains(&address));
+        let is_open = || {
+            last.bytes == 0
+                && !outer.iter().rev().take(NESTED).any(is_inside)
+                && section(last.address) == section(address)
+        };
         let found = found.or_else(|| is_open().then_some(last))?;
         Some(At { name: &found.name, offset: at(found), bytes: found.bytes })
     }
@@ -191,7 +200,19 @@ mod tests {
         fn section(&self, name: &str) -> Option<image::Section> {
             (name == ".gnu_debuglink").then(|| image::Section { address: 0, data: self.link.clone() })
         }
+        fn frame_header(&self) -> Option<image::Section> {
+            None
+        }
+        fn bytes(&self, _: u64, _: usize) -> Vec<u8> {
+            Vec::new()
+        }
         fn symbols(&self, _: bool) -> Vec<Symbol> {
+            Vec::new()
+        }
+        fn stubs(&self) -> Vec<Symbol> {
+            Vec::new()
+        }
+        fn code_sections(&self) -> Vec<(u64, u64)> {
             Vec::new()
         }
         fn build_id(&self) -> Vec<u8> {
@@ -261,6 +282,25 @@ mod tests {
             (found[0].address, found[0].bytes, found[0].name.as_slice()),
             (0x40_1000, 32, b"main.main".as_slice())
         );
+    }
+
+    #[test]
+    fn code_in_stubs_has_the_name_of_the_function_that_they_call() {
+        let directory = tempfile::tempdir().unwrap();
+        std::fs::write(directory.path().join("x.c"), "int puts(const char *); int main(void) { return puts(\"\"); }")
+            .unwrap();
+        let mut gcc = std::process::Command::new("gcc");
+        let made = gcc.current_dir(directory.path()).args(["-O1", "-Wl,-z,lazy", "-o", "x", "x.c"]).output();
+        if !made.is_ok_and(|made| made.status.success()) {
+            return println!("skipped: no gcc");
+        }
+        let path = directory.path().join("x");
+        let image = Image::of(std::fs::File::open(&path).unwrap());
+        let (table, plt) = image.with(|elf| (Table::of(elf, &path), elf.section(".plt").unwrap())).unwrap();
+        let name = |address| table.find(address).map(|at| String::from_utf8_lossy(at.name).into_owned());
+        assert_eq!(name(plt.address + 16 + 6).as_deref(), Some("puts@plt"));
+        // What calls the dynamic linker is in no function.
+        assert_eq!(name(plt.address + 6), None);
     }
 
     #[test]
