@@ -32,6 +32,7 @@ unsigned int spile_user_known_bytes(void)
 struct user_walk {
 	struct spile_cpu *cpu;
 	const struct pt_regs *regs;	/* of the innermost frame; NULL beyond it */
+	const struct pt_regs *callee;	/* the same, in its caller's frame */
 	unsigned long pc;
 	unsigned long sp;
 	unsigned long fp;
@@ -192,7 +193,8 @@ static unsigned int word_of(const struct user_walk *walk)
 	return walk->narrow ? sizeof(u32) : sizeof(u64);
 }
 
-static bool register_of(const struct user_walk *walk, unsigned int number, unsigned long *value)
+static bool general_register(const struct pt_regs *regs, unsigned int number,
+			     unsigned long *value)
 {
 	static const u8 places[] = {
 		offsetof(struct pt_regs, ax),  offsetof(struct pt_regs, dx),
@@ -205,13 +207,19 @@ static bool register_of(const struct user_walk *walk, unsigned int number, unsig
 		offsetof(struct pt_regs, r14), offsetof(struct pt_regs, r15),
 	};
 
+	if (!regs || number >= ARRAY_SIZE(places))
+		return false;
+	*value = *(const unsigned long *)((const char *)regs + places[number]);
+	return true;
+}
+
+static bool register_of(const struct user_walk *walk, unsigned int number, unsigned long *value)
+{
 	if (number == 6)
 		*value = walk->fp;
 	else if (number == 7)
 		*value = walk->sp;
-	else if (walk->regs && number < ARRAY_SIZE(places))
-		*value = *(const unsigned long *)((const char *)walk->regs + places[number]);
-	else
+	else if (!general_register(walk->regs, number, value))
 		return false;
 	if (walk->narrow)
 		*value = (u32)*value;
@@ -317,16 +325,41 @@ static bool leave_system_call(struct user_walk *walk)
 	return true;
 }
 
+/*
+ * A register that the function which the frame has called saves at walk->sp + offset, below its
+ * CFA. Where it has not done so yet, or has restored it, its stack pointer is above that place.
+ */
+static bool saved_by_callee(const struct user_walk *walk, unsigned int number, int offset,
+			    unsigned long *value)
+{
+	unsigned long at = walk->sp + offset;
+
+	if (walk->regs)
+		return register_of(walk, number, value);
+	/* A signal's handler is not what it has called. */
+	if (!walk->returns)
+		return false;
+	if (walk->callee && at < user_stack_pointer((struct pt_regs *)walk->callee))
+		return general_register(walk->callee, number, value);
+	return read_value(walk, at, value);
+}
+
 static bool frame_address(const struct user_walk *walk, const struct spile_unwind_rule *rule,
 			  unsigned long *address)
 {
-	unsigned int word = word_of(walk);
+	unsigned int word = word_of(walk), base = rule->base & SPILE_UNWIND_REGISTER;
 
 	if (rule->next == SPILE_UNWIND_STUB) {
 		*address = walk->sp + word * (1 + ((walk->pc & 15) >= rule->cfa));
 		return true;
 	}
-	if (!register_of(walk, rule->base & SPILE_UNWIND_REGISTER, address))
+	if (rule->next == SPILE_UNWIND_BY_CALLEE) {
+		if (!saved_by_callee(walk, base, rule->frame, address))
+			return false;
+		*address += rule->cfa;
+		return true;
+	}
+	if (!register_of(walk, base, address))
 		return false;
 	*address += rule->cfa;
 	if (rule->base & SPILE_UNWIND_DEREFERENCE && !read_value(walk, *address, address))
@@ -367,7 +400,8 @@ static bool find_frame(struct user_walk *walk, const struct spile_unwind_rule *r
 		return false;
 	if (rule->base & SPILE_UNWIND_FRAME_BASED)
 		return read_value(walk, fp + rule->frame, &walk->fp);
-	return !rule->frame || read_value(walk, *cfa + rule->frame, &walk->fp);
+	return !rule->frame || rule->next == SPILE_UNWIND_BY_CALLEE ||
+	       read_value(walk, *cfa + rule->frame, &walk->fp);
 }
 
 static noinline bool apply_unusual(struct user_walk *walk, const struct spile_unwind_rule *rule)
@@ -504,6 +538,7 @@ static void walk_frames(struct user_walk *walk)
 {
 	struct spile_cpu *cpu = walk->cpu;
 	const struct spile_walk_step *known;
+	struct spile_user_frame *frame;
 	bool executable, own;
 
 	walk->known = cpu->user_known;
@@ -521,12 +556,19 @@ static void walk_frames(struct user_walk *walk)
 			cpu->stacks_deep++;
 			break;
 		}
-		cpu->user_stack[cpu->stack_count++] = (struct spile_user_frame){
+		frame = &cpu->user_stack[cpu->stack_count];
+		*frame = (struct spile_user_frame){
 			walk->pc,
 			known ? known->place : frame_place(walk),
 		};
+		/* A signal came: the next instruction is this one. */
+		if (unlikely(!walk->returns) && cpu->stack_count)
+			frame->place |= SPILE_PLACE_INTERRUPTED;
+		cpu->stack_count++;
 		if (!executable || !own || !(likely(known) ? take_step(walk, known) : step(walk)))
 			break;
+		/* A frame that a signal has made calls nothing. */
+		walk->callee = walk->returns ? walk->regs : NULL;
 		walk->regs = NULL;
 		walk->enters = false;
 	} while (true);

@@ -11,7 +11,7 @@
 #ifndef SPILE_ABI_H
 #define SPILE_ABI_H
 
-#define SPILE_ABI_VERSION 9
+#define SPILE_ABI_VERSION 10
 
 /*
  * The control device of module NAME is the misc device "spile-NAME", its node
@@ -328,9 +328,13 @@ enum spile_symbol_flag {
  *   process (tgid in the initial pid namespace)	without a file: code made at run time
  *   0							not known
  *
+ * With SPILE_PLACE_INTERRUPTED a signal has come before the instruction at the address. Other
+ * addresses, but a stack's first, are return addresses.
+ *
  * SPILE_FILE: which file has that number; at any time. ENOENT: none.
  */
 #define SPILE_PLACE_SHIFT 40
+#define SPILE_PLACE_INTERRUPTED (1ull << 39)
 #define SPILE_FILES 4096	/* maximum files of a session */
 #define SPILE_FILE_PATH 256
 struct spile_file {
@@ -407,6 +411,11 @@ enum spile_unwind_next {
 	 * bytes on (`cfa`) two words
 	 */
 	SPILE_UNWIND_STUB = 3,
+	/*
+	 * as STORED, and rbp is unchanged; the base, unless this is the innermost frame, was saved
+	 * by the function that it has called, at rsp + `frame`
+	 */
+	SPILE_UNWIND_BY_CALLEE = 4,
 	SPILE_UNWIND_IN_REGISTER = 16,	/* plus the register that has the return address */
 };
 

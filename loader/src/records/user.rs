@@ -263,13 +263,20 @@ impl<'k> Users<'k> {
     }
 }
 
-/// The frames of a memory part: the first is where the program is, the others are return addresses.
+/// The frame with that number in a stack: the first is where the program is, the others are return addresses, unless a signal has
+/// come there.
+fn frame_of(index: usize, address: u64, place: Place, lines: bool) -> Frame {
+    let (place, is_interrupted) = place.interrupted();
+    Frame { address, place, returns: index > 0 && !is_interrupted, lines }
+}
+
+/// The frames of a memory part.
 pub fn frames(part: &[u8], lines: bool) -> Vec<Frame> {
     let word = |bytes: &[u8]| bytes.first_chunk().map_or(0, |word| u64::from_le_bytes(*word));
     let pairs = part.as_chunks::<16>().0.iter().enumerate();
     let frames = pairs.map(|(index, pair)| {
         let (address, place) = pair.split_at(8);
-        Frame { address: word(address), place: Place(word(place)), returns: index > 0, lines }
+        frame_of(index, word(address), Place(word(place)), lines)
     });
     frames.collect()
 }
@@ -282,7 +289,7 @@ pub fn frames_of_text(text: &[u8]) -> Vec<Frame> {
         let (file, offset) = place.split_once('+')?;
         let address = number(address.strip_prefix("0x").unwrap_or(address), 16)?;
         let place = Place::new(number(file, 10)? as u32, number(offset, 16)?);
-        Some(Frame { address, place, returns: index > 0, lines: false })
+        Some(frame_of(index, address, place, false))
     };
     let text = String::from_utf8_lossy(text);
     text.split(' ').filter(|word| !word.is_empty()).enumerate().map_while(frame).collect()
@@ -416,5 +423,16 @@ pub(crate) mod tests {
         assert_eq!(of_text, frames(&pairs[4..], false));
         assert_eq!(frames_of_text(b"0x10 nothing 0x20").len(), 1);
         assert_eq!(frames_of_text(b""), []);
+    }
+
+    #[test]
+    fn an_instruction_at_which_a_signal_came_is_no_return_address() {
+        let of_text = frames_of_text(b"0x10@1+110 0x20@1+8000000120 0x30@1+130 0x40@0+8000000007");
+        let returns: Vec<bool> = of_text.iter().map(|frame| frame.returns).collect();
+        assert_eq!(returns, [false, false, true, false]);
+        assert_eq!(of_text[1].place, Place::new(1, 0x120));
+        assert_eq!(of_text[3].place.process(), Some(7));
+        let pairs = part(&[(0x10, 0), (0x20, Place::new(1, 0x120).0 | Place::INTERRUPTED)]);
+        assert_eq!(frames(&pairs[4..], false)[1], of_text[1]);
     }
 }

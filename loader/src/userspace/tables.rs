@@ -8,7 +8,7 @@ use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::fs::MetadataExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::ptr::NonNull;
 
 use nix::errno::Errno;
@@ -42,16 +42,16 @@ pub enum KnownTarget<'o> {
 /// `is_over` is true: the session is to end.
 pub fn prepare(device: &Device, ahead: KnownTarget<'_>, made: &mut LoadedTables, is_over: &dyn Fn() -> bool) {
     if let (Some(image), Some(address)) = (Image::vdso(), image::vdso_address()) {
-        hand_over(device, &image, address, is_over);
+        hand_over(device, &image, Path::new(""), address, is_over);
     }
     if let KnownTarget::Command(command) = ahead {
         let paths = libraries::programs(command).into_iter().flat_map(|path| libraries::of(&path, is_over));
         let wanted = paths.take_while(|_| !is_over());
-        wanted.for_each(|path| made.hand_over(device, locate::open(&path), is_over));
+        wanted.for_each(|path| made.hand_over(device, locate::open(&path), &path, is_over));
     }
     let of_process = if let KnownTarget::Process(process) = ahead { code_of(process) } else { Vec::new() };
     let foreign = of_process.into_iter().chain(shared_files()).take_while(|_| !is_over());
-    foreign.for_each(|path| made.hand_over(device, locate::open_foreign(&path), is_over));
+    foreign.for_each(|path| made.hand_over(device, locate::open_foreign(&path), &path, is_over));
 }
 
 /// Files that the process has mapped, below its root.
@@ -102,7 +102,7 @@ pub fn serve(files: &Files<'_>, made: &mut LoadedTables, over: BorrowedFd<'_>) {
             && let Some(wanted) = files.device().wanted()
         {
             if let Some(known) = files.get(wanted.id) {
-                made.hand_over(files.device(), known.open(), &is_over);
+                made.hand_over(files.device(), known.open(), &known.shown, &is_over);
             }
         }
         // A stopped session keeps reporting POLLHUP.
@@ -148,7 +148,7 @@ fn state_of(found: &fs::Metadata) -> FileState {
 }
 
 impl LoadedTables {
-    fn hand_over(&mut self, device: &Device, file: Option<fs::File>, is_over: &dyn Fn() -> bool) {
+    fn hand_over(&mut self, device: &Device, file: Option<fs::File>, path: &Path, is_over: &dyn Fn() -> bool) {
         let Some(file) = file else { return };
         let Ok(found) = file.metadata() else { return };
         let state = state_of(&found);
@@ -156,7 +156,7 @@ impl LoadedTables {
             return;
         }
         let Some(mapped) = Mapped::new(&file) else { return };
-        if !hand_over(device, &Image::of(file), mapped.at.as_ptr() as u64, is_over) {
+        if !hand_over(device, &Image::of(file), path, mapped.at.as_ptr() as u64, is_over) {
             self.files.remove(&state);
         }
     }
@@ -165,8 +165,9 @@ impl LoadedTables {
 /// If a file has no table, for lack of information or room, the module uses frame pointers only. False: at the moment it
 /// cannot take one, or one user's files have taken that user's share of the room; it may ask again when another one
 /// has the file in a stack. Nor is one taken that is not complete because `is_over` has become true.
-fn hand_over(device: &Device, image: &Image, mapping: u64, is_over: &dyn Fn() -> bool) -> bool {
-    let read = image.with(|elf| (Table::of(elf, is_over), elf.build_id()));
+/// `path`: of the file.
+fn hand_over(device: &Device, image: &Image, path: &Path, mapping: u64, is_over: &dyn Fn() -> bool) -> bool {
+    let read = image.with(|elf| (Table::of(elf, path, is_over), elf.build_id()));
     if is_over() {
         return false;
     }
@@ -194,7 +195,6 @@ fn unwind_of(table: &Table, build_id: &[u8], mapping: u64) -> Unwind {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::path::Path;
 
     #[test]
     fn a_file_with_the_inode_of_another_one_is_another_one() {

@@ -8,18 +8,20 @@
 //! without a rule is [`UNWIND_UNKNOWN`]: there the module tries frame pointers. Code of 32 bits has the same rules, with words of
 //! 4 bytes and other numbers of registers ([`Words`]).
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
+use std::path::Path;
 
 use gimli::{
-    BaseAddresses, CfaRule, CieOrFde, DebugFrame, EhFrame, EndianSlice, LittleEndian, Operation, Register,
+    BaseAddresses, CfaRule, CieOrFde, DebugFrame, EhFrame, EhFrameHdr, EndianSlice, LittleEndian, Operation, Register,
     RegisterRule, UnwindContext, UnwindExpression, UnwindSection, UnwindTableRow, X86, X86_64,
 };
 use spile_abi::device::{
-    UNWIND_ADD_WORD, UNWIND_DEREFERENCE, UNWIND_END, UNWIND_FRAME_BASED, UNWIND_IN_REGISTER, UNWIND_NARROW,
-    UNWIND_SIGNAL, UNWIND_STORED, UNWIND_STUB, UNWIND_UNKNOWN, UnwindRule,
+    UNWIND_ADD_WORD, UNWIND_BY_CALLEE, UNWIND_DEREFERENCE, UNWIND_END, UNWIND_FRAME_BASED, UNWIND_IN_REGISTER,
+    UNWIND_NARROW, UNWIND_SIGNAL, UNWIND_STORED, UNWIND_STUB, UNWIND_UNKNOWN, UnwindRule,
 };
 
-use crate::userspace::image::{Elf, Section, Segment};
+use crate::userspace::image::{Elf, Image, Section, Segment};
+use crate::userspace::symbols;
 
 type Slice<'s> = EndianSlice<'s, LittleEndian>;
 
@@ -38,6 +40,9 @@ const MAX_ENTRY: usize = 64 << 10;
 /// Bytes of entries between two looks at whether the table is still wanted, and what each counts besides.
 const LOOK_EVERY: usize = 64 << 10;
 const ENTRY_COST: usize = 16;
+/// Frames whose base is a register that functions save, of a file: those of ld.so are some ten. And bytes of code of each.
+const MOST_BASED: usize = 64;
+const MOST_CODE: usize = 4096;
 
 /// The table of a file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -51,17 +56,21 @@ pub struct Table {
 }
 
 impl Table {
-    /// Of a file; empty if it has no frame information. Not complete if `is_over` has become true meanwhile.
-    pub fn of(elf: &dyn Elf, is_over: &dyn Fn() -> bool) -> Table {
+    /// Of the file at this path; empty if it has no frame information. Not complete if `is_over` has become true meanwhile.
+    pub fn of(elf: &dyn Elf, path: &Path, is_over: &dyn Fn() -> bool) -> Table {
         let words = if elf.is_narrow() { &NARROW } else { &WIDE };
         let mut rows = Rows { words, segments: elf.segments(), rules: Rules::default(), rows: Vec::new(), is_over };
-        if let Some(section) = elf.section(".eh_frame") {
+        if let Some(section) = elf.section(".eh_frame").or_else(|| without_section(elf, words)) {
             let mut frames = EhFrame::new(&section.data, LittleEndian);
             frames.set_address_size(words.bytes);
             let address = |name| elf.section(name).map_or(0, |section| section.address);
-            rows.read(&frames, &section.data, &bases(&section, address(".text"), address(".got")));
+            let bases = bases(&section, address(".text"), address(".got"));
+            let based = rows.read(&frames, &section.data, &bases);
+            rows.take_from_callees(elf, &based, &frames, &section.data, &bases);
         }
-        if let Some(section) = elf.section(".debug_frame") {
+        let own = elf.section(".debug_frame");
+        let apart = || Image::of(symbols::debug_file(elf, path)?).with(|elf| elf.section(".debug_frame")).flatten();
+        if let Some(section) = own.or_else(apart) {
             let mut frames = DebugFrame::new(&section.data, LittleEndian);
             frames.set_address_size(words.bytes);
             let known = rows.rows.len();
@@ -88,6 +97,16 @@ impl Table {
     pub fn size(&self) -> usize {
         self.rules.len() * 8 + self.places.len() * 6
     }
+}
+
+/// `.eh_frame` of a file that has no table of sections; its end is not known, but it ends with an empty entry.
+fn without_section(elf: &dyn Elf, words: &Words) -> Option<Section> {
+    let header = elf.frame_header()?;
+    let bases = BaseAddresses::default().set_eh_frame_hdr(header.address);
+    let parsed = EhFrameHdr::new(&header.data, LittleEndian).parse(&bases, words.bytes).ok()?;
+    let gimli::Pointer::Direct(address) = parsed.eh_frame_ptr() else { return None };
+    let data = elf.bytes(address, usize::MAX);
+    (!data.is_empty()).then_some(Section { address, data })
 }
 
 fn bases(section: &Section, text: u64, got: u64) -> BaseAddresses {
@@ -134,6 +153,17 @@ struct Row {
     index: u16,
 }
 
+/// A row whose CFA is relative to a register that functions save for their callers.
+#[derive(Clone, Copy, Debug)]
+struct Based {
+    /// Of [`Rows::rows`].
+    row: usize,
+    /// Where the row begins, as an address.
+    address: u64,
+    rule: UnwindRule,
+    register: Register,
+}
+
 /// What differs between code of 64 and of 32 bits.
 #[derive(Debug)]
 struct Words {
@@ -146,6 +176,8 @@ struct Words {
     general: &'static [u8],
     /// [`UnwindRule::base`] of all rules.
     base: u8,
+    /// Registers that functions save for their callers, without `frame`.
+    saved: &'static [Register],
 }
 
 const WIDE: Words = Words {
@@ -155,6 +187,7 @@ const WIDE: Words = Words {
     returns: X86_64::RA,
     general: &[0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15],
     base: 0,
+    saved: &[X86_64::RBX, X86_64::R12, X86_64::R13, X86_64::R14, X86_64::R15],
 };
 
 /// In the order eax, ecx, edx, ebx, esp, ebp, esi, edi.
@@ -165,6 +198,7 @@ const NARROW: Words = Words {
     returns: X86::RA,
     general: &[0, 2, 1, 3, 7, 6, 4, 5],
     base: UNWIND_NARROW,
+    saved: &[X86::EBX, X86::ESI, X86::EDI],
 };
 
 impl Words {
@@ -188,10 +222,11 @@ struct Rows<'o> {
 
 impl Rows<'_> {
     /// `bytes`: of the section.
-    fn read<'s, S: UnwindSection<Slice<'s>>>(&mut self, section: &S, bytes: &[u8], bases: &BaseAddresses)
+    fn read<'s, S: UnwindSection<Slice<'s>>>(&mut self, section: &S, bytes: &[u8], bases: &BaseAddresses) -> Vec<Based>
     where
         S::Offset: gimli::UnwindOffset<usize>,
     {
+        let mut based = Vec::new();
         let mut entries = section.entries(bases);
         let mut context = UnwindContext::new();
         let mut left = bytes.len().saturating_mul(COMMON_PER_BYTE).saturating_add(COMMON_BASE);
@@ -210,11 +245,11 @@ impl Rows<'_> {
             if unlooked >= LOOK_EVERY {
                 unlooked = 0;
                 if (self.is_over)() {
-                    return;
+                    return based;
                 }
             }
             let (CieOrFde::Fde(partial), Some((common, _))) = (entry, lengths) else { continue };
-            let Some(rest) = left.checked_sub(common) else { return };
+            let Some(rest) = left.checked_sub(common) else { return based };
             left = rest;
             let Ok(entry) = partial.parse(S::cie_from_offset) else { continue };
             let returns = entry.cie().return_address_register();
@@ -225,19 +260,99 @@ impl Rows<'_> {
                     true => Some(UnwindRule { base: self.words.base, next: UNWIND_SIGNAL, ..UnwindRule::default() }),
                     false => self.words.rule_of(row, returns, section),
                 };
-                self.add(row.start_address(), row.end_address(), rule);
+                let is_added = self.add(row.start_address(), row.end_address(), rule);
+                if let (Some(rule), CfaRule::RegisterAndOffset { register, .. }) = (rule, row.cfa())
+                    && self.words.saved.contains(register)
+                    && (rule.next, rule.frame) == (UNWIND_STORED, 0)
+                    && is_added
+                    && based.len() < MOST_BASED
+                {
+                    let (row, address) = (self.rows.len() - 1, row.start_address());
+                    based.push(Based { row, address, rule, register: *register });
+                }
                 if self.rows.len() >= MAX_PLACES / 2 {
-                    return;
+                    return based;
                 }
             }
         }
+        based
     }
 
-    fn add(&mut self, start: u64, end: u64, rule: Option<UnwindRule>) {
-        let Some(at) = self.segments.iter().find_map(|segment| segment.offset_of(start)) else { return };
-        if end > start {
-            let index = self.rules.index(rule);
-            self.rows.push(Row { start: at, end: at.saturating_add(end - start), index });
+    fn add(&mut self, start: u64, end: u64, rule: Option<UnwindRule>) -> bool {
+        let Some(at) = self.segments.iter().find_map(|segment| segment.offset_of(start)) else { return false };
+        if end <= start {
+            return false;
+        }
+        let index = self.rules.index(rule);
+        self.rows.push(Row { start: at, end: at.saturating_add(end - start), index });
+        true
+    }
+
+    /// Beyond the innermost frame such a register's value is only in memory, where the called function has saved it. That one is
+    /// known where the code calls it by its address.
+    fn take_from_callees<'s, S: UnwindSection<Slice<'s>>>(
+        &mut self,
+        elf: &dyn Elf,
+        based: &[Based],
+        section: &S,
+        bytes: &[u8],
+        bases: &BaseAddresses,
+    ) where
+        S::Offset: gimli::UnwindOffset<usize>,
+    {
+        let mut calls: Vec<(&Based, Call)> = Vec::new();
+        for frame in based {
+            let Some(row) = self.rows.get(frame.row) else { continue };
+            let bytes = usize::try_from(row.end - row.start).unwrap_or(MOST_CODE).min(MOST_CODE);
+            let code = elf.bytes(frame.address, bytes);
+            calls.extend(calls_in(&code, frame.address).into_iter().map(|call| (frame, call)));
+        }
+        let called: HashSet<u64> = calls.iter().map(|(_, call)| call.to).collect();
+        if called.is_empty() {
+            return;
+        }
+        let mut saved: HashMap<(u64, Register), i16> = HashMap::new();
+        let mut entries = section.entries(bases);
+        let mut context = UnwindContext::new();
+        let mut left = bytes.len().saturating_mul(COMMON_PER_BYTE).saturating_add(COMMON_BASE);
+        let mut count = 0_usize;
+        while let Ok(Some(entry)) = entries.next() {
+            count += 1;
+            if count.is_multiple_of(LOOK_EVERY) && (self.is_over)() {
+                return;
+            }
+            let CieOrFde::Fde(partial) = entry else { continue };
+            let common = length_at(bytes, gimli::UnwindOffset::into(partial.cie_offset()));
+            let Ok(entry) = partial.parse(S::cie_from_offset) else { continue };
+            let start = entry.initial_address();
+            if !called.contains(&start) {
+                continue;
+            }
+            let Some(rest) = left.checked_sub(common) else { return };
+            left = rest;
+            let Ok(mut table) = entry.rows(section, bases, &mut context) else { continue };
+            while let Ok(Some(row)) = table.next_row() {
+                for register in self.words.saved {
+                    if let Some(RegisterRule::Offset(at)) = row.register(*register) {
+                        saved.extend(i16::try_from(at).ok().map(|at| ((start, *register), at)));
+                    }
+                }
+            }
+        }
+        // From the last one on: each splits what is before those behind it.
+        for (frame, call) in calls.iter().rev() {
+            let Some(at) = saved.get(&(call.to, frame.register)) else { continue };
+            let rule = UnwindRule { frame: *at, next: UNWIND_BY_CALLEE, ..frame.rule };
+            let index = self.rules.index(Some(rule));
+            let Some(row) = self.rows.get_mut(frame.row) else { continue };
+            let (start, end) = (row.start + call.at, row.start + call.at + CALL);
+            // Bytes of another instruction look like a call.
+            if end > row.end {
+                continue;
+            }
+            let behind = Row { start: end, end: row.end, index: row.index };
+            row.end = start;
+            self.rows.extend([Row { start, end, index }, behind]);
         }
     }
 
@@ -272,6 +387,29 @@ impl Rows<'_> {
         }
         table
     }
+}
+
+/// Bytes of a call by address.
+const CALL: u64 = 5;
+
+/// A call in code.
+struct Call {
+    /// Where it is in the code.
+    at: u64,
+    /// The function's address.
+    to: u64,
+}
+
+/// What may be calls by address; those to no function are not.
+fn calls_in(code: &[u8], address: u64) -> Vec<Call> {
+    const OPCODE: u8 = 0xe8;
+    let call = |(at, bytes): (usize, &[u8])| {
+        let [OPCODE, distance @ ..] = bytes else { return None };
+        let distance = i32::from_le_bytes(distance.try_into().ok()?);
+        let at = at as u64;
+        Some(Call { at, to: address.wrapping_add(at + CALL).wrapping_add_signed(distance.into()) })
+    };
+    code.windows(CALL as usize).enumerate().filter_map(call).collect()
 }
 
 impl Table {
@@ -401,7 +539,7 @@ mod tests {
     use std::fs::File;
 
     fn table(path: &str) -> Option<Table> {
-        Image::of(File::open(path).ok()?).with(|elf| Table::of(elf, &|| false))
+        Image::of(File::open(path).ok()?).with(|elf| Table::of(elf, Path::new(path), &|| false))
     }
 
     /// The share of a table's code for which there are rules, in percent.
@@ -433,6 +571,66 @@ mod tests {
         }
     }
 
+    /// ld.so's code for lazy bindings finds its frame by rbx, which what it calls saves.
+    #[test]
+    fn frames_by_a_saved_register_are_found_where_the_called_function_saves_it() {
+        let Some(table) = table("/lib64/ld-linux-x86-64.so.2") else { return };
+        let by_rbx = |next| table.rules.iter().filter(move |rule| rule.next == next && rule.base == 3);
+        assert!(by_rbx(UNWIND_STORED).count() > 0, "{:?}", table.rules);
+        assert!(by_rbx(UNWIND_BY_CALLEE).count() > 0, "{:?}", table.rules);
+        assert!(by_rbx(UNWIND_BY_CALLEE).all(|rule| rule.frame < -8 && rule.frame % 8 == 0), "{:?}", table.rules);
+    }
+
+    /// Whether gcc has compiled a small program with these options, and then strip has run with those.
+    fn compiled(directory: &Path, options: &[&str], strip: &[&str]) -> bool {
+        std::fs::write(
+            directory.join("x.c"),
+            "int f(int n) { return n * 2; } int main(int c, char **v) { return f(c); }",
+        )
+        .unwrap();
+        let run = |program: &str, words: &[&str]| {
+            let ran = std::process::Command::new(program).current_dir(directory).args(words).status();
+            ran.is_ok_and(|status| status.success())
+        };
+        run("gcc", &[options, &["-o", "x", "x.c"]].concat()) && (strip.is_empty() || run("strip", strip))
+    }
+
+    #[test]
+    fn a_file_without_a_table_of_sections_has_its_frames() {
+        let directory = tempfile::tempdir().unwrap();
+        if !compiled(directory.path(), &[], &[]) {
+            return println!("skipped: no gcc");
+        }
+        let path = directory.path().join("x");
+        let path = path.to_str().unwrap();
+        let whole = table(path).unwrap();
+        let mut bytes = std::fs::read(path).unwrap();
+        // e_shoff, e_shnum and e_shstrndx.
+        bytes[40..48].fill(0);
+        bytes[60..64].fill(0);
+        std::fs::write(path, bytes).unwrap();
+        assert!(!whole.rules.is_empty());
+        assert_eq!(table(path).unwrap(), whole);
+    }
+
+    #[test]
+    fn frames_of_a_separate_debug_file() {
+        let directory = tempfile::tempdir().unwrap();
+        let options = ["-g", "-fno-asynchronous-unwind-tables", "-fno-unwind-tables", "-Wl,--build-id"];
+        if !compiled(directory.path(), &options, &["--only-keep-debug", "-o", "x.debug", "x"]) {
+            return println!("skipped: no gcc or strip");
+        }
+        std::fs::create_dir(directory.path().join(".debug")).unwrap();
+        std::fs::rename(directory.path().join("x.debug"), directory.path().join(".debug/x.debug")).unwrap();
+        let path = directory.path().join("x");
+        let path = path.to_str().unwrap();
+        let whole = table(path).unwrap();
+        let link = ["--strip-all", "--add-gnu-debuglink=.debug/x.debug", "x"];
+        let linked = std::process::Command::new("objcopy").current_dir(directory.path()).args(link).status();
+        assert!(linked.is_ok_and(|status| status.success()));
+        assert_eq!(table(path).unwrap(), whole);
+    }
+
     /// As `gcc -m32` makes it without libraries, which this machine need not have.
     #[test]
     fn programs_of_32_bits_have_tables() {
@@ -456,7 +654,7 @@ mod tests {
     #[test]
     fn the_vdso_has_one() {
         let Some(image) = Image::vdso() else { return };
-        assert!(!image.with(|elf| Table::of(elf, &|| false)).unwrap().rules.is_empty());
+        assert!(!image.with(|elf| Table::of(elf, Path::new(""), &|| false)).unwrap().rules.is_empty());
     }
 
     const CODE: Segment = Segment { address: 0x1000, offset: 0x1000, bytes: 1 << 30 };

@@ -3,7 +3,7 @@
 //! The control device of a module: arguments of its ioctls (abi.h, "The control device").
 
 /// Version of everything in `abi.h`; a loader rejects a module with another one ([`Info::abi`]).
-pub const ABI_VERSION: u32 = 9;
+pub const ABI_VERSION: u32 = 10;
 
 /// The device of module NAME is the misc device `spile-NAME`, its node `/dev/spile-NAME`.
 pub const DEVICE_PREFIX: &str = "spile-";
@@ -478,6 +478,8 @@ pub const UNWIND_END: u8 = 1;
 pub const UNWIND_SIGNAL: u8 = 2;
 /// [`UnwindRule::next`]: a stub of the linker's, of 16 bytes; from [`UnwindRule::cfa`] on a word more is on the stack.
 pub const UNWIND_STUB: u8 = 3;
+/// [`UnwindRule::next`]: the base was saved by the function that was called, at rsp plus [`UnwindRule::frame`].
+pub const UNWIND_BY_CALLEE: u8 = 4;
 /// [`UnwindRule::next`]: plus the register that has the return address.
 pub const UNWIND_IN_REGISTER: u8 = 16;
 

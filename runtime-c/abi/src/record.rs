@@ -146,6 +146,10 @@ impl Place {
     /// The file's number is above these bits.
     pub const SHIFT: u32 = 40;
 
+    /// With this bit the program goes on at the address: a signal has come there. All other frames of a stack but the first are
+    /// return addresses.
+    pub const INTERRUPTED: u64 = 1 << 39;
+
     /// Of an offset in the file with that number.
     pub fn new(file: u32, offset: u64) -> Place {
         Place(u64::from(file) << Place::SHIFT | offset & ((1 << Place::SHIFT) - 1))
@@ -155,6 +159,11 @@ impl Place {
     pub fn file(self) -> Option<(u32, u64)> {
         let file = (self.0 >> Place::SHIFT) as u32;
         (file != 0).then_some((file, self.0 & ((1 << Place::SHIFT) - 1)))
+    }
+
+    /// Without [`Place::INTERRUPTED`], and whether it was there.
+    pub fn interrupted(self) -> (Place, bool) {
+        (Place(self.0 & !Place::INTERRUPTED), self.0 & Place::INTERRUPTED != 0)
     }
 
     /// Process (tgid in the initial pid namespace) whose code was made at run time.

@@ -38,6 +38,12 @@ chain made 'stacks made'
 frames made "write say called_back made_at_run_time made_user $begin"
 chain signal 'stacks signal'
 frames signal "write say chain_inner on_signal ([^ ]+ )*(- )*(gsignal|raise) signal_inner signal_outer $begin"
+# The instruction at which a signal came, not the one before it.
+chain fault 'stacks fault'
+frames fault "write say chain_inner on_fault ([^ ]+ )*faults fault_outer $begin"
+# The frames of ld.so while it binds a function: _dl_fixup(), and the code that has called it, whose frame is found by rbx.
+chain lazy "sh -c 'stacks lazy; sleep $PATIENCE; stacks lazy'"
+frames lazy "write say called_back ([^ ]+ )*library_lazy library_user $begin"
 chain deep 'stacks deep 100'
 [ $(tr ' ' '\n' <deep.names | grep -c '^deep_down$') = 100 ] || wrong "deep"
 frames deep "write say .* $begin"
