@@ -49,6 +49,8 @@ struct spile_family {
 	 * Otherwise they slow that down, and ftrace patches thousands of functions at once.
 	 */
 	bool arms_last;
+	/* the kernel calls the one that was armed last first: armed in the reverse order */
+	bool last_runs_first;
 
 	/*
 	 * The family whose init(), exit() and commit() serve these probes too, or NULL: a

@@ -124,7 +124,8 @@ static u32 mixed_order(const struct spile_site *site)
 /*
  * Places that become kprobes are mixed, those of all targets together, so that the first
  * ones take as long as the others (pace.c): neighbours are in the same function. Sites in
- * one place follow each other, in the order of the script. Other sites come first.
+ * one place follow each other, in the order of the script. Other sites come first, in the
+ * order of gather_others().
  */
 static int compare_mixed(const void *a, const void *b)
 {
@@ -132,6 +133,7 @@ static int compare_mixed(const void *a, const void *b)
 	const struct spile_site *two = *(struct spile_site *const *)b;
 	bool first = one->probe->kind == SPILE_PROBE_KPROBE;
 	bool second = two->probe->kind == SPILE_PROBE_KPROBE;
+	bool reverse = one->family->last_runs_first;
 
 	if (first != second)
 		return first ? 1 : -1;
@@ -140,7 +142,15 @@ static int compare_mixed(const void *a, const void *b)
 	/* Of places with the same hash. */
 	if (first && location(one) != location(two))
 		return location(one) < location(two) ? -1 : 1;
-	return one->index < two->index ? -1 : one->index > two->index;
+	if (reverse != two->family->last_runs_first)
+		return reverse ? 1 : -1;
+	return (one->index < two->index) != reverse ? -1 : 1;
+}
+
+static bool is_among_others(const struct spile_site *site, int target, bool reverse)
+{
+	return is_unarmed(site, target) && !site->family->arms_last &&
+	       site->family->last_runs_first == reverse;
 }
 
 /* Adds the sites that arm_cheap_ones() has left to the batch, but those that come last. */
@@ -149,7 +159,10 @@ static void gather_others(int target, unsigned int *count)
 	unsigned int i;
 
 	for (i = 0; i < spile_script.probe_count; i++)
-		if (is_unarmed(&spile_sites[i], target) && !spile_sites[i].family->arms_last)
+		if (is_among_others(&spile_sites[i], target, false))
+			batch[(*count)++] = &spile_sites[i];
+	while (i--)
+		if (is_among_others(&spile_sites[i], target, true))
 			batch[(*count)++] = &spile_sites[i];
 }
 

@@ -136,6 +136,7 @@ const struct spile_family spile_uprobe_family = {
 	.kind = SPILE_PROBE_UPROBE,
 	.type = "uprobe",
 	.may_be_sampled = true,
+	.last_runs_first = true,
 	.by = SPILE_BY_UPROBE,
 	.arm = arm_uprobe,
 	.reports = spile_maps_report,

@@ -148,6 +148,7 @@ const struct spile_family spile_uretprobe_family = {
 	.kind = SPILE_PROBE_URETPROBE,
 	.with = &spile_uprobe_family,
 	.type = "uprobe",
+	.last_runs_first = true,
 	.by = SPILE_BY_URETPROBE,
 	.init = spile_uprobe_entry_init,
 	.exit = spile_uprobe_entry_exit,
