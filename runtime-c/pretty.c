@@ -199,11 +199,28 @@ static __attribute__((__noinline__)) void write_float(struct spile_text *text, c
 			 spile_float_text(bits, size, SPILE_FLOAT_PRETTY, number, sizeof(number)));
 }
 
+static void write_wide(struct spile_text *text, const char *at)
+{
+	__u64 low, high;
+	int shift;
+
+	memcpy(&low, at, 8);
+	memcpy(&high, at + 8, 8);
+	spile_text_literal(text, "0x");
+	spile_text_number(text, high ?: low, 16);
+	for (shift = 60; high && shift >= 0; shift -= 4)
+		spile_text_byte(text, "0123456789abcdef"[low >> shift & 15]);
+}
+
 static void write_integer(struct spile_text *text, const char *at, const unsigned char *operands)
 {
 	unsigned int bits;
 	__u64 value;
 
+	if (operands[4] == 16) {
+		write_wide(text, at);
+		return;
+	}
 	if (operands[7] == SPILE_STYLE_FLOAT) {
 		write_float(text, at, operands[4]);
 		return;
@@ -253,11 +270,15 @@ static void write_enum(struct spile_text *text, const char *at,
 	write_integer(text, at, item->operands);
 }
 
-/* Whether INTEGER's operands are valid. */
-static bool integer_is_sound(const unsigned char *operands)
+/* Whether the operands of an INTEGER or ENUM are valid. */
+static bool integer_is_sound(const struct spile_pretty_item *item)
 {
+	const unsigned char *operands = item->operands;
 	unsigned int size = operands[4];
 
+	if (size == 16)
+		return item->op == SPILE_PRETTY_INTEGER && operands[7] == SPILE_STYLE_HEX &&
+		       !operands[5] && !operands[6];
 	if (operands[7] == SPILE_STYLE_FLOAT)
 		return (size == 4 || size == 8) && !operands[6];
 	return (size == 1 || size == 2 || size == 4 || size == 8) && operands[6] <= 64;
@@ -323,7 +344,7 @@ static bool write_item(struct spile_text *text, const struct spile_pretty_item *
 		}
 		return true;
 	}
-	if (!at || (item->op != SPILE_PRETTY_CHARS && !integer_is_sound(item->operands)))
+	if (!at || (item->op != SPILE_PRETTY_CHARS && !integer_is_sound(item)))
 		spile_text_literal(text, "ERROR");
 	else if (item->op == SPILE_PRETTY_CHARS)
 		write_quoted(text, at, item->length, false);

@@ -72,6 +72,9 @@ impl Random {
             0 => PrettyOp::Literal(self.bytes(6)),
             1 | 2 => {
                 let bytes = self.one_of(&[1u8, 2, 4, 8]);
+                if self.below(8) == 0 {
+                    return PrettyOp::Integer { offset, size: 16, first_bit: 0, bits: 0, style: PrettyStyle::Hex };
+                }
                 if bytes >= 4 && self.below(4) == 0 {
                     return PrettyOp::Integer { offset, size: bytes, first_bit: 0, bits: 0, style: PrettyStyle::Float };
                 }

@@ -673,7 +673,10 @@ enum {
 enum spile_pretty_op {
 	SPILE_PRETTY_END = 0,
 	SPILE_PRETTY_LITERAL = 1,	/* u16 length, bytes */
-	/* u32 offset, u8 size 1 2 4 8, u8 first bit, u8 bits (0: all), u8 style */
+	/*
+	 * u32 offset, u8 size 1 2 4 8, u8 first bit, u8 bits (0: all), u8 style; size 16 with all
+	 * bits and STYLE_HEX
+	 */
 	SPILE_PRETTY_INTEGER = 2,
 	/* u32 offset, u32 length: char array, quoted up to its first NUL */
 	SPILE_PRETTY_CHARS = 3,

@@ -180,6 +180,17 @@ impl<'p> Renderer<'_, 'p> {
     }
 
     fn integer(&mut self, bytes: &[u8], first_bit: u8, bits: u8, style: PrettyStyle) {
+        if let Some((low, high)) = bytes.split_first_chunk::<8>().filter(|(_, high)| !high.is_empty()) {
+            self.text.push(b"0x");
+            match (u64::from_le_bytes(*low), field(high, 0, 0).1) {
+                (low, 0) => self.text.number(low, 16),
+                (low, high) => {
+                    self.text.number(high, 16);
+                    self.text.push(format!("{low:016x}").as_bytes());
+                }
+            }
+            return;
+        }
         let (signed, unsigned) = field(bytes, first_bit, bits);
         match style {
             PrettyStyle::Float => self.text.push(float(bytes).as_bytes()),

@@ -164,7 +164,7 @@ pub enum PrettyOp {
     Integer {
         /// Of its first byte.
         offset: u32,
-        /// Bytes: 1, 2, 4 or 8.
+        /// Bytes: 1, 2, 4 or 8; or 16, of which all bits are printed as [`PrettyStyle::Hex`].
         size: u8,
         /// The lowest bit, from the least significant.
         first_bit: u8,
@@ -609,7 +609,7 @@ impl<'b> Reader<'b> {
     fn field(&mut self) -> Result<(u32, u8, u8, u8), FormatError> {
         let offset = self.u32()?;
         let (size, first_bit, bits) = (self.u8()?, self.u8()?, self.u8()?);
-        if !matches!(size, 1 | 2 | 4 | 8) {
+        if !matches!(size, 1 | 2 | 4 | 8) && (size, first_bit, bits) != (16, 0, 0) {
             return Err(FormatError::Unknown(size));
         }
         if u32::from(first_bit) + u32::from(bits) > u32::from(size) * 8 {
@@ -641,9 +641,10 @@ impl<'b> Reader<'b> {
                 2 => {
                     let (offset, size, first_bit, bits) = self.field()?;
                     let style = match self.u8()? {
+                        2 => PrettyStyle::Hex,
+                        _ if size == 16 => return Err(FormatError::Unknown(size)),
                         0 => PrettyStyle::Signed,
                         1 => PrettyStyle::Unsigned,
-                        2 => PrettyStyle::Hex,
                         3 => PrettyStyle::Char,
                         4 => PrettyStyle::Function,
                         5 if bits == 0 && matches!(size, 4 | 8) => PrettyStyle::Float,

@@ -31,6 +31,12 @@ pub enum TypeError {
         members: Vec<String>,
         span: Span,
     },
+    /// A number of more than 8 bytes.
+    TooWide {
+        type_name: String,
+        bytes: u64,
+        span: Span,
+    },
     UnknownType {
         type_name: String,
         object: String,
@@ -80,6 +86,11 @@ impl TypeError {
                     .at(*span, "")
                     .note("name a member with ->, print it all with $ or $$ after it, or take its address with &")
                     .note(format!("members: {}", and(members, "none")))
+            }
+            Self::TooWide { type_name, bytes, span } => {
+                error("E0128", format!("`{type_name}` has {bytes} bytes, more than a number of a script"))
+                    .at(*span, "")
+                    .note("show it with $ after it, or read it in parts from its address, which & gives")
             }
             Self::UnknownType { type_name, object, span } => {
                 error("E0132", format!("no type `{type_name}` in {object}")).at(*span, "")

@@ -107,11 +107,41 @@ pub(super) fn find_element(base: TypedLocation, index: LongExpr, span: Span) -> 
                     debug.array_element(base.type_id, element, &counts).map_err(|error| debug_error(error, span))?;
                 (address.clone(), rest)
             }
-            _ => return Err(VariableError::NoAddress { span, why: "the array is held in registers" }.into()),
+            _ => {
+                let rest =
+                    debug.array_element(base.type_id, element, &counts).map_err(|error| debug_error(error, span))?;
+                return element_in_registers(&base, rest, counts.first().copied().flatten(), &index, span);
+            }
         },
         _ => return Err(TypeError::NotIndexable { type_name: debug.type_name(base.type_id), span }.into()),
     };
     element_at(object.clone(), address, element, index, span)
+}
+
+/// Element `index`, if that is known, of an array with `count` elements that is not in memory.
+fn element_in_registers(
+    base: &TypedLocation,
+    element: TypeId,
+    count: Option<u64>,
+    index: &LongExpr,
+    span: Span,
+) -> Result<TypedLocation, Error> {
+    let number = match index.kind {
+        LongKind::Const(number) => {
+            u64::try_from(number).ok().filter(|number| count.is_some_and(|count| *number < count))
+        }
+        _ => {
+            let why = "the array is held in registers: only elements of constant numbers can be read";
+            return Err(VariableError::NoAddress { span, why }.into());
+        }
+    };
+    let outside = VariableError::NoAddress { span, why: "the array is held in registers, and has no such element" };
+    let number = number.ok_or(outside)?;
+    let debug = base.object.debug().map_err(|error| debug_error(error, span))?;
+    let size = debug.size_of(element).map_err(|error| debug_error(error, span))?.unwrap_or(0);
+    let found = FoundMember { type_id: element, offset: number.saturating_mul(size), bits: None };
+    let lost = VariableError::NoAddress { span, why: "the compiler has optimised out this part of the array" };
+    part_of(base, &found, span)?.ok_or(lost.into())
 }
 
 /// Pointer `index` of an array of pointers that begins at 0: the size of as many pointers.

@@ -130,7 +130,7 @@ pub(super) fn scalar(debug: &spile_debuginfo::DebugInfo, id: TypeId, span: Span)
     };
     match size {
         1 | 2 | 4 | 8 => Ok(Scalar::Number { size: size as u8, signed }),
-        _ => Err(TypeError::WholeStruct { type_name: debug.type_name(id), members: Vec::new(), span }.into()),
+        bytes => Err(TypeError::TooWide { type_name: debug.type_name(id), bytes, span }.into()),
     }
 }
 

@@ -213,6 +213,9 @@ impl Describer<'_> {
             None if matches!(size, 1 | 2 | 4 | 8) => {
                 PrettyOp::Integer { offset: offset as u32, size: size as u8, first_bit: 0, bits: 0, style }
             }
+            None if size == 16 => {
+                PrettyOp::Integer { offset: offset as u32, size: 16, first_bit: 0, bits: 0, style: PrettyStyle::Hex }
+            }
             None => PrettyOp::Unknown,
             Some((first, bits)) => {
                 let skip = first / 8;

@@ -15,6 +15,7 @@ use crate::elaborate::unit::Unit;
 use crate::elaborate::unneeded::expression_has_effect;
 use crate::probe::{Location, TypedLocation, beyond, joined, registers};
 use crate::program::{BinaryOp, Expr, LongExpr, LongKind, Print, PrintPiece, SavedId, StringExpr, StringKind};
+use spile_abi::format::Size;
 use spile_debuginfo::{BaseEncoding, DebugInfo, FoundMember, Member, Type as CType, TypeId};
 use spile_source::Span;
 use spile_source::diagnostic::{Code, Diagnostic};
@@ -85,6 +86,43 @@ fn is_on_stack(address: &LongExpr) -> bool {
 
 fn is_array(found: &TypedLocation) -> bool {
     found.object.debug().is_ok_and(|debug| matches!(debug.resolve_outline(found.type_id), Ok(CType::Array { .. })))
+}
+
+/// Whether it is an integer of 16 bytes.
+fn is_wide(found: &TypedLocation) -> bool {
+    found.object.debug().is_ok_and(|debug| debug.resolve_outline(found.type_id).is_ok_and(|ctype| is_wide_type(&ctype)))
+}
+
+/// A number of 16 bytes that is no floating-point number.
+pub(super) fn is_wide_type(ctype: &CType) -> bool {
+    matches!(ctype, CType::Base { encoding, size: 16, .. } if *encoding != BaseEncoding::Float)
+}
+
+/// Such a number in hex, as the loader writes one that is in memory.
+fn wide_text(found: &TypedLocation, span: Span) -> Lowered<StringExpr> {
+    let user = found.object.reads_user();
+    let half = |bit| joined(&beyond(&found.location, bit)?, 64, user);
+    let gone = VariableError::NoAddress { span, why: "the compiler has optimised out a part of it" };
+    let (low, high) = half(0).zip(half(64)).ok_or(gone)?;
+    let hex = |value: LongExpr, width: Option<u32>| {
+        let mut directive = directive(b'x');
+        directive.flags.sharp = width.is_none();
+        directive.flags.zero = width.is_some();
+        directive.width = width.map_or(Size::None, Size::Fixed);
+        let argument = value.into();
+        PrintPiece::Directive { directive, width: None, precision: None, argument, name: String::new() }
+    };
+    let whole = Print { pieces: vec![hex(high.clone(), None), hex(low.clone(), Some(16))] };
+    let text = StringKind::Conditional(
+        Box::new(high.clone()),
+        Box::new(StringExpr::format(whole, span)),
+        Box::new(StringExpr::format(Print { pieces: vec![hex(low.clone(), None)] }, span)),
+    );
+    let text = StringExpr { kind: text, span };
+    Ok(match both(readable(&low), readable(&high)) {
+        Some(condition) => or_question(condition, text),
+        None => text,
+    })
 }
 
 /// The text if the condition holds, or else a question mark.
@@ -229,6 +267,9 @@ impl Lowering<'_, '_> {
                 }
                 return self.pretty_members(found, &members, dollars, span);
             }
+            (CType::Array { element, counts }, _) => {
+                return self.pretty_elements(found, element, &counts, dollars, span);
+            }
             (ctype, _) => return self.pretty_number(found, &ctype, false, span),
         };
         let levels =
@@ -256,8 +297,7 @@ impl Lowering<'_, '_> {
             let name = member.name.as_ref().map_or(String::new(), |name| format!(".{name}="));
             pieces.push(PrintPiece::Literal(format!("{before}{name}").into_bytes()));
             pieces.push(match self.pretty_member(found, member, dollars, span) {
-                Ok(Some(text)) => plain(text.into()),
-                Ok(None) => PrintPiece::Literal(b"{...}".to_vec()),
+                Ok(text) => text,
                 Err(_) => PrintPiece::Literal(b"?".to_vec()),
             });
         }
@@ -265,34 +305,80 @@ impl Lowering<'_, '_> {
         Ok(StringExpr::format(Print { pieces }, span))
     }
 
-    /// One of its members; None: a struct or array that is not shown.
+    /// An array that is in registers: it has at most 16 elements.
+    fn pretty_elements(
+        &mut self,
+        found: &TypedLocation,
+        element: TypeId,
+        counts: &[Option<u64>],
+        dollars: u8,
+        span: Span,
+    ) -> Lowered<StringExpr> {
+        const MOST: u64 = 16;
+        let failed = |error| debug_error(error, span);
+        let debug = found.object.debug().map_err(failed)?;
+        let rest = debug.array_element(found.type_id, element, counts).map_err(failed)?;
+        let size = debug.size_of(rest).map_err(failed)?.unwrap_or(0);
+        let count = counts.first().copied().flatten().unwrap_or(0);
+        let mut pieces = vec![PrintPiece::Literal(b"[".to_vec())];
+        for number in 0..count.min(MOST) {
+            if number > 0 {
+                pieces.push(PrintPiece::Literal(b", ".to_vec()));
+            }
+            let place = FoundMember { type_id: rest, offset: number.saturating_mul(size), bits: None };
+            let text = self.pretty_part(found, &place, dollars, span);
+            pieces.push(text.unwrap_or_else(|_| PrintPiece::Literal(b"?".to_vec())));
+        }
+        pieces.push(PrintPiece::Literal(if count > MOST { b", ...]".to_vec() } else { b"]".to_vec() }));
+        Ok(StringExpr::format(Print { pieces }, span))
+    }
+
+    /// One of its members.
     fn pretty_member(
         &mut self,
         found: &TypedLocation,
         member: &Member,
         dollars: u8,
         span: Span,
-    ) -> Lowered<Option<StringExpr>> {
-        let gone = VariableError::NoAddress { span, why: "the compiler has optimised it out" };
+    ) -> Lowered<PrintPiece> {
         let place = FoundMember { type_id: member.type_id, offset: member.offset, bits: member.bits };
-        let part = part_of(found, &place, span)?.ok_or(gone)?;
+        self.pretty_part(found, &place, dollars, span)
+    }
+
+    fn pretty_part(
+        &mut self,
+        found: &TypedLocation,
+        member: &FoundMember,
+        dollars: u8,
+        span: Span,
+    ) -> Lowered<PrintPiece> {
+        let gone = VariableError::NoAddress { span, why: "the compiler has optimised it out" };
+        let part = part_of(found, member, span)?.ok_or(gone)?;
         let debug = part.object.debug().map_err(|error| debug_error(error, span))?;
         let (_, ctype) = debug.resolve(member.type_id).map_err(|error| debug_error(error, span))?;
         match ctype {
             CType::Struct { members, name, .. } if dollars > 1 => {
                 let text = rust_text::of(debug, name.as_deref(), &members).map_err(|error| debug_error(error, span))?;
-                if let Some(text) = text {
-                    return text_in_registers(&part, &text, debug.word(), span).map(Some);
+                match text {
+                    Some(text) => text_in_registers(&part, &text, debug.word(), span),
+                    None => self.pretty_members(&part, &members, dollars, span),
                 }
-                self.pretty_members(&part, &members, dollars, span).map(Some)
             }
-            CType::Struct { .. } | CType::Array { .. } => Ok(None),
-            ctype => self.pretty_number(&part, &ctype, true, span).map(Some),
+            CType::Array { element, counts } if dollars > 1 => {
+                self.pretty_elements(&part, element, &counts, dollars, span)
+            }
+            CType::Struct { .. } => return Ok(PrintPiece::Literal(b"{...}".to_vec())),
+            CType::Array { .. } => return Ok(PrintPiece::Literal(b"[...]".to_vec())),
+            ctype => self.pretty_number(&part, &ctype, true, span),
         }
+        .map(|text| plain(text.into()))
     }
 
     /// A value in a register, or a bit-field, as a string: as `pretty.rs` describes one in memory. `member`: of a struct.
     fn pretty_number(&mut self, found: &TypedLocation, ctype: &CType, member: bool, span: Span) -> Lowered<StringExpr> {
+        if is_wide_type(ctype) {
+            return wide_text(found, span);
+        }
         let value = load(found, span)?;
         let failed = |error| debug_error(error, span);
         let debug = found.object.debug().map_err(failed)?;
@@ -396,13 +482,15 @@ impl Lowering<'_, '_> {
                 self.pretty(found, dollars, span).map(|text| plain(where_readable(text, load(found, span).ok()).into()))
             }
             Some(found) if is_array(found) => return PrintPiece::Literal(b"[...]".to_vec()),
+            Some(found) if is_wide(found) => wide_text(found, span).map(|text| plain(text.into())),
             Some(found) => load(found, span).map(|value| in_hex(value, span)),
         };
         match value {
             Ok(piece) => piece,
-            Err(Error::Type(TypeError::WholeStruct { .. }) | Error::Variable(VariableError::NoAddress { .. })) => {
-                PrintPiece::Literal(b"{...}".to_vec())
-            }
+            Err(
+                Error::Type(TypeError::WholeStruct { .. } | TypeError::TooWide { .. })
+                | Error::Variable(VariableError::NoAddress { .. }),
+            ) => PrintPiece::Literal(b"{...}".to_vec()),
             Err(_) => unknown(),
         }
     }
