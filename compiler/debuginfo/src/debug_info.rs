@@ -253,6 +253,11 @@ impl DebugInfo {
         self.0.type_passing(id)
     }
 
+    /// Why the body that begins at the address may return nothing, though its function returns something.
+    pub fn may_return_nothing(&self, id: FunctionId, entry: Address) -> Result<Option<String>, Error> {
+        self.0.may_return_nothing(id, entry)
+    }
+
     /// Where the body that begins at the address has stored its parameters, if it was compiled without optimisation; None: it
     /// was not, or a jump comes before.
     pub fn prologue_end(&self, id: FunctionId, entry: Address) -> Result<Option<Address>, Error> {

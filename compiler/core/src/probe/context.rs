@@ -148,6 +148,11 @@ pub trait Context {
         None
     }
 
+    /// Why a variable may not have the value that it should have there, though it has a place.
+    fn doubt(&self, _name: &str) -> Option<String> {
+        None
+    }
+
     /// Parameters that appear in `$$parms`, in order.
     fn parameters(&self) -> Vec<String> {
         Vec::new()

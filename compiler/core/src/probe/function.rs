@@ -525,6 +525,13 @@ impl Context for FunctionContext {
         Some(location::other_lines(&other, own))
     }
 
+    fn doubt(&self, name: &str) -> Option<String> {
+        if name != "return" || !self.object.is_program() {
+            return None;
+        }
+        self.debug().ok()?.may_return_nothing(self.function, self.address).ok()?
+    }
+
     fn parameters(&self) -> Vec<String> {
         let parameters = self.debug().ok().and_then(|debug| debug.parameters(self.function).ok());
         parameters.unwrap_or_default().into_iter().map(|variable| variable.name).collect()

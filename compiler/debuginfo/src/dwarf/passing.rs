@@ -24,18 +24,22 @@ const MOST_BODY: u64 = 1 << 20;
 /// What gcc adds to the names of copies whose parameters are not those of the function.
 const CHANGED: [&str; 3] = [".isra.", ".constprop.", ".part."];
 
+/// That of copies of which gcc has removed parameters, or the result, which callers do not use.
+const WITHOUT_SOME: &str = ".isra.";
+
+/// As clang and rustc mark functions of which they have removed parameters or the result.
+fn is_nonstandard(function: &Entry) -> bool {
+    function.attr_value(gimli::DW_AT_calling_convention) == Some(AttributeValue::CallingConvention(gimli::DW_CC_nocall))
+}
+
 impl Dwarf {
     /// What is passed to the body that begins at the address, in order; None: that is not known.
     pub(super) fn read_passed(&self, id: FunctionId, at: u64) -> Result<Option<Vec<Passed>>, EntryError> {
         let Some(copy) = self.body_at(id, at)? else { return Ok(None) };
         let chain = self.store.origins(copy)?;
-        // As clang and rustc mark functions of which they have removed parameters.
-        let nonstandard = |entry: &Entry| {
-            entry.attr_value(gimli::DW_AT_calling_convention)
-                == Some(AttributeValue::CallingConvention(gimli::DW_CC_nocall))
-        };
         let symbol = self.body(copy, "")?.and_then(|body| body.symbol).unwrap_or_default();
-        if chain.iter().any(|(.., entry)| nonstandard(entry)) || CHANGED.iter().any(|suffix| symbol.contains(suffix)) {
+        if chain.iter().any(|(.., entry)| is_nonstandard(entry)) || CHANGED.iter().any(|suffix| symbol.contains(suffix))
+        {
             return Ok(None);
         }
         // Compilers pass what they like in registers to local functions of 32-bit programs.
@@ -52,6 +56,20 @@ impl Dwarf {
             return Ok(None);
         }
         Ok(own.into_iter().map(|parameter| parameter.passed).collect())
+    }
+
+    /// See [`crate::source::Source::may_return_nothing`].
+    pub(super) fn read_may_return_nothing(&self, id: FunctionId, at: Address) -> Result<Option<String>, EntryError> {
+        let Some(at) = self.elf.flat(at) else { return Ok(None) };
+        let Some(copy) = self.body_at(id, at)? else { return Ok(None) };
+        let symbol = self.body(copy, "")?.and_then(|body| body.symbol).unwrap_or_default();
+        if symbol.contains(WITHOUT_SOME) {
+            return Ok(Some(format!("it is `{symbol}`, a copy without parameters or a result that nobody uses")));
+        }
+        let chain = self.store.origins(copy)?;
+        let is_marked = chain.iter().any(|(.., entry)| is_nonstandard(entry));
+        let why = "the compiler has marked it as one that is not called as usual (DW_CC_nocall)";
+        Ok(is_marked.then(|| why.to_string()))
     }
 
     fn formal_parameters(&self, function: Die, depth: usize) -> Result<Vec<Formal>, EntryError> {

@@ -167,6 +167,10 @@ impl Source for Dwarf {
         self.read(self.read_type_passing(id))
     }
 
+    fn may_return_nothing(&self, id: FunctionId, entry: Address) -> Result<Option<String>, Error> {
+        self.read(self.read_may_return_nothing(id, entry))
+    }
+
     fn prologue_end(&self, id: FunctionId, entry: Address) -> Result<Option<Address>, Error> {
         self.read(self.read_prologue_end(id, entry))
     }

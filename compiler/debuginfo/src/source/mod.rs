@@ -199,6 +199,12 @@ pub(crate) trait Source: Send + Sync {
         Ok(TypePassing::default())
     }
 
+    /// Why the body that begins at the address may return nothing, though its function returns something: callers ignore it, so
+    /// that the compiler has removed it.
+    fn may_return_nothing(&self, _: FunctionId, _: Address) -> Result<Option<String>, Error> {
+        Ok(None)
+    }
+
     /// The instruction by which the body that begins at the address has stored its parameters, if it was compiled without
     /// optimisation: that of its next statement, if no jump comes before it.
     fn prologue_end(&self, _: FunctionId, _: Address) -> Result<Option<Address>, Error> {

@@ -21,6 +21,7 @@ use pointee::{is_pointed, only_index};
 use spile_debuginfo::target::Object;
 use spile_debuginfo::{FoundVariable, Type as CType, TypeId, Unavailable};
 use spile_source::Span;
+use spile_source::diagnostic::{Code, Diagnostic};
 use spile_syntax::ast;
 use std::rc::Rc;
 use value::{debug_error, load};
@@ -222,6 +223,10 @@ impl<'l, 'a> Lookup<'l, 'a> {
         };
         let context =
             unit.at.context.as_ref().ok_or(VariableError::NoContext { name: name.into(), point: None, span })?;
+        if let (true, Some(why)) = (found.is_ok() && !self.only_asked, context.doubt(plain)) {
+            let message = format!("`{name}` may be anything: the compiler may have removed the result");
+            self.env.add_first(Diagnostic::warning(Code("W0113"), message).at(span, "").note(why));
+        }
         found.map(settled).map_err(|error| self.unavailable(error, unit, context.as_ref(), name, span))
     }
 
