@@ -12,7 +12,7 @@ use crate::dwarf::Dwarf;
 use crate::error::Error;
 use crate::facts::{
     Call, Convention, Extent, FoundMember, FoundVariable, Function, FunctionId, FunctionPattern, InlinedCode, Label,
-    MemberError, Op, OtherLines, Passed, Statement, Type, TypeId, TypePassing, Unavailable, Variable,
+    MemberError, Op, OtherLines, Passed, Prologue, Statement, Type, TypeId, TypePassing, Unavailable, Variable,
 };
 use crate::object::{Address, Elf, Reserved};
 use crate::portable::Portable;
@@ -258,10 +258,9 @@ impl DebugInfo {
         self.0.may_return_nothing(id, entry)
     }
 
-    /// Where the body that begins at the address has stored its parameters, if it was compiled without optimisation; None: it
-    /// was not, or a jump comes before.
-    pub fn prologue_end(&self, id: FunctionId, entry: Address) -> Result<Option<Address>, Error> {
-        self.0.prologue_end(id, entry)
+    /// Where the body that begins at the address has stored its parameters, if it was compiled without optimisation.
+    pub fn prologue(&self, id: FunctionId, entry: Address) -> Result<Option<Prologue>, Error> {
+        self.0.prologue(id, entry)
     }
 
     /// File and line of every address, packed for the runtime (`dwarf/line_table.rs`, `runtime-c/lines.c`). None: no lines

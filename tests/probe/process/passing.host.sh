@@ -43,11 +43,16 @@
 # stdout: ^rust array: \$n %rsi \$return\[1\] \[%rax\]$
 # stdout: ^rust under: \$n %rsi$
 # stdout: ^rust three: error
+# stdout: ^rust vec: \$v->len \[%rdi\+0?x?[0-9a-f]+\]$
+# stdout: ^clang text: \$s->_M_string_length \[%rdi\+8\]$
 # stdout: ^optimised f\+0x0 \$k:%rdx$
 # stdout: ^optimised small\+0x0 \$p->y:bits 32-63 of %rdi \$k:%rsi$
 # stdout: ^unoptimised plain\+0x[1-9a-f][0-9a-f]* \$a:\[%rbp[^]]*\] \$b:\[%rbp[^]]*\]$
 # stdout: ^unoptimised aligned\+0x[1-9a-f][0-9a-f]* \$a:\[%rsp[^]]*\]$
 # stdout: ^unoptimised _Z4only2NT\+0x[1-9a-f][0-9a-f]* \$n->v:\[\[%rbp[^]]*\]\]$
+# stdout: ^unoptimised _Z4only2NT\+0x0 \$n->v:\[%rdi\]$
+# stdout: ^unoptimised _Z4textNSt[^ ]*\+0x[1-9a-f][0-9a-f]* \$s->_M_string_length:
+# stdout: ^unoptimised [^ ]*vec[^ ]*\+0x[1-9a-f][0-9a-f]* \$v->len:
 # stdout: ^alias plain\+0x0 \$a:%rdi \$b:%rsi$
 # stdout: ^number plain\+0x0 \$a:%rdi \$b:%rsi$
 
@@ -159,11 +164,13 @@ pub fn array(n: u64) -> [u64; 4] { [kept(n); 4] }
 #[inline(never)]
 pub fn three(t: Three, n: u32) -> u32 { kept(t.a as u32) + t.b as u32 + t.c as u32 + n }
 #[inline(never)]
+pub fn vec(v: Vec<u32>) -> usize { kept(&v).len() }
+#[inline(never)]
 pub fn under(_: u32, n: u32) -> u32 { kept(n) }
 fn main() {
     let n = std::env::args().count() as u32;
     let sum = pair(n).1 + taking(U2 { a: 1, b: 2 }, n) + bigs(S4 { a: [1; 4] }, n) as u32 + array(n as u64)[1] as u32;
-    println!("{}", sum + three(Three { a: 1, b: 2, c: 3 }, n) + under(1, n));
+    println!("{}", sum + three(Three { a: 1, b: 2, c: 3 }, n) + under(1, n) + vec(vec![n]) as u32);
 }
 EOC
 gcc -w -g -O0 -o c pass.c
@@ -213,6 +220,9 @@ returns rust bigs '$c'
 returns rust array '$n, $return[1]'
 returns rust under '$n'
 returns rust three '$n'
+# Debug information has these nowhere at the entry.
+returns rust vec '$v->len'
+returns clang text '$s->_M_string_length'
 
 # begins NAME PROGRAM POINT VARIABLES: where the probe is, and where these are there.
 begins() {
@@ -224,5 +234,8 @@ begins optimised optimised 'function("small")' '$p->y, $k'
 begins unoptimised c 'function("plain")' '$a, $b'
 begins unoptimised c 'function("aligned")' '$a'
 begins unoptimised c++ 'function("only")' '$n->v'
+begins unoptimised clang 'function("only")' '$n->v'
+begins unoptimised clang 'function("text")' '$s->_M_string_length'
+begins unoptimised rust 'function("vec")' '$v->len'
 begins alias c 'function("also")' '$a, $b'
 begins number c "function(0x$(nm c | sed -n 's/ T plain$//p'))" '$a, $b'

@@ -12,7 +12,7 @@ use super::context;
 use super::lines::{FunctionStarts, Lines, covers, parse};
 use super::location::{self, locate};
 use super::passing::{passed, returned};
-use super::prologue::{is_early, prologue_end};
+use super::prologue::{is_early, is_put_there, prologue_end};
 use super::taken::{Taken, rank};
 use super::{
     CodePlace, Context, ContextError, Form, OtherOwners, Point, PointError, ProbeFamily, Resolver, Site, TypedLocation,
@@ -471,7 +471,8 @@ impl FunctionContext {
         let debug = self.debug()?;
         let found = debug.variable(self.function, self.address, name).map_err(failed)?;
         // The entry of a function that stores its parameters at the places of the debug information only later.
-        if self.object.is_program() && is_early(&found) && self.is_at_entry(debug) {
+        let is_late = || is_early(&found) || is_put_there(debug, self.function, self.address, name, &found);
+        if self.object.is_program() && (is_early(&found) || found.is_err()) && self.is_at_entry(debug) && is_late() {
             let parameters = debug.parameters(self.function).map_err(failed)?;
             if let Some(parameter) = parameters.into_iter().find(|parameter| parameter.name == name) {
                 if let Some(location) = passed(debug, self.function, self.address, name) {

@@ -10,15 +10,36 @@ use spile_debuginfo::{Address, DebugInfo, FoundVariable, FunctionId, Location, O
 const FRAME_POINTER: u16 = 6;
 const STACK_POINTER: u16 = 7;
 
+/// Those of rbx and r12 to r15, which belong to the caller.
+const OF_CALLER: [u16; 5] = [3, 12, 13, 14, 15];
+
 /// Where parameters have their values that debug information places at a function's first instruction in a frame that does not
-/// exist yet: None where there are no such ones, or the place is not reached by all calls.
+/// exist yet, or nowhere: None where there are no such ones, or the place is not reached once by all calls.
 pub(super) fn prologue_end(debug: &DebugInfo, id: FunctionId, entry: Address) -> Option<Address> {
     let parameters = debug.parameters(id).unwrap_or_default();
-    let mut found = parameters.iter().map(|parameter| debug.variable(id, entry, &parameter.name));
-    match found.any(|found| found.is_ok_and(|found| is_early(&found))) {
-        true => debug.prologue_end(id, entry).ok().flatten(),
-        false => None,
-    }
+    let is_late = |name: &str| {
+        let found = debug.variable(id, entry, name);
+        found.is_ok_and(|found| is_early(&found) || is_put_there(debug, id, entry, name, &found))
+    };
+    let prologue = match parameters.iter().any(|parameter| is_late(&parameter.name)) {
+        true => debug.prologue(id, entry).ok().flatten()?,
+        false => return None,
+    };
+    prologue.is_passed_once.then_some(prologue.end)
+}
+
+/// Whether a parameter that is nowhere at a function's first instruction has a place behind the prologue of unoptimised code: LLVM
+/// describes so what is passed by its address.
+pub(super) fn is_put_there(
+    debug: &DebugInfo,
+    id: FunctionId,
+    entry: Address,
+    name: &str,
+    found: &Result<FoundVariable, Unavailable>,
+) -> bool {
+    let is_there = |end| debug.variable(id, end, name).is_ok_and(|found| found.is_ok());
+    matches!(found, Err(Unavailable::OptimizedOut))
+        && debug.prologue(id, entry).ok().flatten().is_some_and(|prologue| is_there(prologue.end))
 }
 
 /// Whether a parameter, as debug information has it at a function's first instruction, is put there only later.
@@ -32,12 +53,16 @@ pub(super) fn is_early(found: &Result<FoundVariable, Unavailable>) -> bool {
 }
 
 /// Whether the location is relative to the frame pointer, or below the stack pointer, or a pointer there is to it: neither is the
-/// function's own before it has made its frame.
+/// function's own before it has made its frame. Nor are a caller's registers, in which a part of a value may be later.
 fn is_below_frame(location: &Location) -> bool {
     let ops = match location {
         Location::Memory(ops) => ops,
         Location::Pieces(pieces) => {
-            return pieces.iter().filter_map(|piece| piece.location.as_ref()).any(is_below_frame);
+            // gcc has a number of two registers for the whole function where it is behind the first instructions.
+            let is_put_later = |place: &Location| {
+                is_below_frame(place) || matches!(place, Location::Register(number) if OF_CALLER.contains(number))
+            };
+            return pieces.iter().filter_map(|piece| piece.location.as_ref()).any(is_put_later);
         }
         _ => return false,
     };
@@ -79,5 +104,6 @@ mod tests {
         let below = Location::Memory(vec![Op::Register(7), Op::Const(8), Op::Add, Op::Const(-16), Op::Add]);
         assert!(is_below_frame(&Location::Pieces(vec![piece(Location::Register(5)), piece(below)])));
         assert!(!is_below_frame(&Location::Pieces(vec![piece(Location::Register(5)), piece(Location::Register(4))])));
+        assert!(is_below_frame(&Location::Pieces(vec![piece(Location::Register(12)), piece(Location::Register(13))])));
     }
 }

@@ -7,7 +7,7 @@ use gimli::AttributeValue;
 
 use super::store::{Die, Entry, EntryError, Unit, die_at, flag, number};
 use super::{Dwarf, scan};
-use crate::facts::{Convention, FunctionId, MAX_CHAIN, Passed, TypeId, TypePassing, TypeTag};
+use crate::facts::{Convention, FunctionId, MAX_CHAIN, Passed, Prologue, TypeId, TypePassing, TypeTag};
 use crate::object::{Address, Transfer, transfers};
 
 /// Classes within classes, and members and functions of all of them, that are looked at.
@@ -279,8 +279,8 @@ impl Dwarf {
         self.type_definition(unit, &entry, tag)
     }
 
-    /// See [`crate::source::Source::prologue_end`].
-    pub(super) fn read_prologue_end(&self, id: FunctionId, entry: Address) -> Result<Option<Address>, EntryError> {
+    /// See [`crate::source::Source::prologue`].
+    pub(super) fn read_prologue(&self, id: FunctionId, entry: Address) -> Result<Option<Prologue>, EntryError> {
         let Some(at) = self.elf.flat(entry) else { return Ok(None) };
         let Some(copy) = self.body_at(id, at)? else { return Ok(None) };
         if self.is_optimised(copy)? {
@@ -305,7 +305,7 @@ impl Dwarf {
                 |transfer: &Transfer| !transfer.call && (transfer.at < end_at || transfer.to == Some(end_at));
             found.is_some_and(|found| found.iter().any(is_on_the_way))
         });
-        Ok((!jumps).then_some(end))
+        Ok(Some(Prologue { end, is_passed_once: !jumps }))
     }
 
     /// Whether a body was compiled with optimisation, as far as that can be seen.

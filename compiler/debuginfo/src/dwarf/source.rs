@@ -9,7 +9,7 @@ use super::store::EntryError;
 use crate::error::Error;
 use crate::facts::{
     Call, Convention, Extent, Function, FunctionId, FunctionPattern, InlinedCode, Label, Op, OtherLines, Passed,
-    Statement, Type, TypeId, TypePassing, TypeTag, Variable,
+    Prologue, Statement, Type, TypeId, TypePassing, TypeTag, Variable,
 };
 use crate::object::{Address, Elf, Reserved};
 use crate::source::{Form, GlobalPattern, Source, VariableResult};
@@ -171,8 +171,8 @@ impl Source for Dwarf {
         self.read(self.read_may_return_nothing(id, entry))
     }
 
-    fn prologue_end(&self, id: FunctionId, entry: Address) -> Result<Option<Address>, Error> {
-        self.read(self.read_prologue_end(id, entry))
+    fn prologue(&self, id: FunctionId, entry: Address) -> Result<Option<Prologue>, Error> {
+        self.read(self.read_prologue(id, entry))
     }
 
     fn line_table(&self) -> Result<Option<Vec<u8>>, Error> {

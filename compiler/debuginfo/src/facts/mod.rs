@@ -19,7 +19,7 @@ pub use functions::{
     Body, Call, Function, FunctionId, FunctionPattern, InlinedCode, InlinedInstance, Label, Statement,
 };
 pub use location::{Location, Op, Piece};
-pub use passing::{Convention, Passed, TypePassing};
+pub use passing::{Convention, Passed, Prologue, TypePassing};
 pub use types::{BaseEncoding, FoundMember, Member, MemberBits, MemberError, Type, TypeId, When};
 pub(crate) use types::{Extent, TypeTag};
 pub use variables::{FoundVariable, OtherLines, Unavailable, Variable};

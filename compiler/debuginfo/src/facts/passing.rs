@@ -3,6 +3,7 @@
 //! What calling conventions ask about functions and types, besides what is said of these anyway.
 
 use super::types::TypeId;
+use crate::object::Address;
 
 /// What a caller passes, in order.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -11,6 +12,15 @@ pub struct Passed {
     pub name: Option<String>,
     /// Its type.
     pub type_id: TypeId,
+}
+
+/// Of a body that was compiled without optimisation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Prologue {
+    /// By this instruction it has stored its parameters.
+    pub end: Address,
+    /// Each call reaches it once: no jump comes before it or leads to it.
+    pub is_passed_once: bool,
 }
 
 /// How a function is called.

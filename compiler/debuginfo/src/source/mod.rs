@@ -13,7 +13,7 @@ use std::sync::Arc;
 use crate::error::Error;
 use crate::facts::{
     Call, Convention, Extent, FoundVariable, Function, FunctionId, FunctionPattern, InlinedCode, Label, Op, OtherLines,
-    Passed, Statement, Type, TypeId, TypePassing, TypeTag, Unavailable, Variable,
+    Passed, Prologue, Statement, Type, TypeId, TypePassing, TypeTag, Unavailable, Variable,
 };
 use crate::object::{Address, Elf, Reserved};
 
@@ -205,9 +205,9 @@ pub(crate) trait Source: Send + Sync {
         Ok(None)
     }
 
-    /// The instruction by which the body that begins at the address has stored its parameters, if it was compiled without
-    /// optimisation: that of its next statement, if no jump comes before it.
-    fn prologue_end(&self, _: FunctionId, _: Address) -> Result<Option<Address>, Error> {
+    /// Where the body that begins at the address has stored its parameters, if it was compiled without optimisation: at its next
+    /// statement.
+    fn prologue(&self, _: FunctionId, _: Address) -> Result<Option<Prologue>, Error> {
         Ok(None)
     }
 
