@@ -414,10 +414,9 @@ fn in_thread(stack: &mut Stack, object: &Object, loaded: Loaded) -> Result<(), S
             let there = binary(BinaryOp::Add, pointer(), word(at)?);
             binary(BinaryOp::Subtract, there, long(variable as i64))
         }
-        // The thread's vector has two words for each object (glibc, sysdeps/generic/dl-dtv.h).
-        ThreadBlock::Numbered(at) => {
+        ThreadBlock::Numbered { word: at, entry: words } => {
             let vector = read(binary(BinaryOp::Add, pointer(), long(bytes.into())), bytes, object);
-            let entry = binary(BinaryOp::Multiply, word(at)?, long(i64::from(bytes) * 2));
+            let entry = binary(BinaryOp::Multiply, word(at)?, long(i64::from(bytes) * i64::from(words)));
             read(binary(BinaryOp::Add, vector, entry), bytes, object)
         }
     };

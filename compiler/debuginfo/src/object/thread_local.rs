@@ -27,7 +27,12 @@ pub enum ThreadBlock {
         variable: u64,
     },
     /// The word is the number of the object, by which the thread's vector of blocks is indexed.
-    Numbered(Address),
+    Numbered {
+        /// Link-time address.
+        word: Address,
+        /// How many words the vector has for each object: two with glibc (sysdeps/generic/dl-dtv.h), one with musl (ldso/dynlink.c).
+        entry: u8,
+    },
 }
 
 impl Elf {
@@ -43,7 +48,10 @@ impl Elf {
         match parts.word {
             Word::None => None,
             Word::Linked { word, variable } => Some(ThreadBlock::Linked { word: self.address(word)?, variable }),
-            Word::Numbered(word) => self.address(word).map(ThreadBlock::Numbered),
+            Word::Numbered(word) => {
+                let entry = if self.needed().iter().any(|name| is_musl(name)) { 1 } else { 2 };
+                Some(ThreadBlock::Numbered { word: self.address(word)?, entry })
+            }
         }
     }
 
@@ -58,6 +66,11 @@ impl Elf {
         let mut entries = table.chunks_exact(16).map(|entry| entry.split_at(8));
         entries.find(|(kind, _)| word(kind) == DT_FLAGS_1).map_or(0, |(_, value)| word(value))
     }
+}
+
+/// Whether a library of that name is musl: as Alpine calls it, and as it calls itself.
+fn is_musl(needed: &str) -> bool {
+    needed.starts_with("libc.musl-") || needed.starts_with("ld-musl-") || needed == "libc.so"
 }
 
 #[cfg(test)]
@@ -82,9 +95,24 @@ mod tests {
     fn blocks_of_programs_and_libraries() {
         assert_eq!(block(&["-pie", "-fPIE"]), Some(ThreadBlock::Below(16)));
         assert_eq!(block(&["-no-pie"]), Some(ThreadBlock::Below(16)));
-        assert!(matches!(block(&["-shared", "-fPIC"]), Some(ThreadBlock::Numbered(_))));
+        assert!(matches!(block(&["-shared", "-fPIC"]), Some(ThreadBlock::Numbered { entry: 2, .. })));
         let linked = block(&["-shared", "-fPIC", "-ftls-model=initial-exec"]);
         assert!(matches!(linked, Some(ThreadBlock::Linked { .. })), "{linked:?}");
+    }
+
+    #[test]
+    fn a_library_of_musl_has_one_word_in_the_vector() {
+        let directory = tempfile::tempdir().expect("a directory");
+        for (name, words) in [("libc.musl-x86_64.so.1", 1), ("libc.so", 1), ("libc.so.6", 2)] {
+            let library = directory.path().join(name);
+            let options = ["-shared", "-nostdlib", "-x", "c", "/dev/null", "-o"];
+            let soname = format!("-Wl,-soname,{name}");
+            let gcc = Command::new("gcc").args(options).arg(&library).arg(soname).status();
+            assert!(gcc.expect("gcc runs").success());
+            let found =
+                block(&["-shared", "-fPIC", "-nostdlib", "-Wl,--no-as-needed", library.to_str().expect("a name")]);
+            assert!(matches!(found, Some(ThreadBlock::Numbered { entry, .. }) if entry == words), "{name}: {found:?}");
+        }
     }
 
     #[test]
@@ -92,7 +120,7 @@ mod tests {
         let narrow = |options: &[&str]| block(&[&["-m32", "-nostdlib", "-Wl,--entry=main"], options].concat());
         assert_eq!(narrow(&["-pie", "-fPIE"]), Some(ThreadBlock::Below(8)));
         assert_eq!(narrow(&["-no-pie", "-fno-pic"]), Some(ThreadBlock::Below(8)));
-        assert!(matches!(narrow(&["-shared", "-fPIC"]), Some(ThreadBlock::Numbered(_))));
+        assert!(matches!(narrow(&["-shared", "-fPIC"]), Some(ThreadBlock::Numbered { entry: 2, .. })));
         let linked = narrow(&["-shared", "-fPIC", "-ftls-model=initial-exec"]);
         assert!(matches!(linked, Some(ThreadBlock::Linked { variable: 0 | 4, .. })), "{linked:?}");
     }
