@@ -188,6 +188,11 @@ impl DebugInfo {
         self.0.enumerator_for(id, name)
     }
 
+    /// The static member of that name of a class of C++, which has neither typedefs nor qualifiers.
+    pub fn static_member(&self, id: TypeId, name: &str) -> Result<VariableResult, Error> {
+        self.0.static_member(id, name)
+    }
+
     /// The calls in the function's bodies and inlined copies, sorted by address, without those in code inlined into it.
     /// Indirect calls are not among them: no entry names their callee.
     pub fn calls(&self, id: FunctionId) -> Result<Vec<Call>, Error> {

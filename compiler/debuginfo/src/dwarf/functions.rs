@@ -17,12 +17,15 @@ use super::store::{Bytes, Die, Entry, EntryError, Origins, Store, Unit, flag, nu
 use crate::error::Error;
 use crate::facts::{Body, Function, FunctionId, FunctionPattern, InlinedInstance, path_fits};
 use crate::object::demangle::{
-    operator_key, plain_operator, scope_fits, split_operator, split_parameters, split_scope, takes,
-    without_outer_parameters,
+    demangled, implemented, operator_key, plain_operator, scope_fits, split_operator, split_parameters, split_scope,
+    takes, without_outer_parameters,
 };
 use crate::object::{Address, Symbol};
 use crate::stored;
 use spile_base::glob;
+
+/// What rustc writes as the scope of the functions of an `impl`, with a number.
+const IMPLEMENTATION: &str = "{impl#";
 
 /// From this many functions in one query on, all are read and the table is stored.
 const MANY: usize = 1000;
@@ -156,6 +159,7 @@ impl Dwarf {
                 false => exact,
             }
         };
+        let named = if named.is_empty() && wanted.contains("::") { self.named_in_short(index, wanted) } else { named };
         if named.len() >= MANY {
             self.read_all()?;
         }
@@ -181,6 +185,32 @@ impl Dwarf {
                 || file.contains('/') && !path.starts_with('/') && whole().is_some_and(|whole| path_fits(below, &whole))
         };
         Ok(named.into_par_iter().filter(fits).map(|function| FunctionId::of(function.die)).collect())
+    }
+
+    /// The functions that a qualified name is short for: without inline and unnamed namespaces, and template arguments of the types
+    /// around it. Of Rust's traits by the type that implements them.
+    fn named_in_short<'i>(&self, index: &'i Index, wanted: &str) -> Vec<NamedFunction<'i>> {
+        let Some((scope, last)) = split_scope(wanted) else { return Vec::new() };
+        let fits = |function: &NamedFunction| function.fits_in(wanted, &index.short(function.scope));
+        if glob::is_pattern(wanted) {
+            return index.functions().filter(fits).collect();
+        }
+        let instances = format!("{last}<");
+        let all = || index.functions_named(last.as_bytes()).chain(index.functions_beginning(instances.as_bytes()));
+        let found: Vec<NamedFunction> = all().filter(fits).collect();
+        if !found.is_empty() {
+            return found;
+        }
+        let implements = |function: &NamedFunction| -> Option<bool> {
+            if !String::from_utf8_lossy(function.scope).contains(IMPLEMENTATION) {
+                return None;
+            }
+            let linked = self.linkage_name(&self.store.origins(function.die).ok()?)?;
+            let whole = demangled(std::str::from_utf8(linked).ok()?)?;
+            let (own, of) = implemented(&whole)?;
+            Some(scope_fits(scope, own) || scope_fits(scope, of))
+        };
+        all().filter(|function| implements(function).unwrap_or(false)).collect()
     }
 
     /// The function, from the cache if it is there, otherwise from DWARF.

@@ -4,11 +4,16 @@
 
 use super::Dwarf;
 use super::entry::Entries;
+use super::scan;
 use super::scope::{Declared, Scopes};
 use super::store::{Die, EntryError, constant, flag};
 use crate::error::Error;
 use crate::facts::{Unavailable, path_fits};
+use crate::object::demangle::{demangled, scope_fits, split_scope};
 use crate::source::{GlobalPattern, VariableResult};
+
+/// Classes that are searched for a static member.
+const MOST_BASES: usize = 64;
 
 impl Dwarf {
     /// The variable that matches; an external one comes before a static one.
@@ -19,6 +24,10 @@ impl Dwarf {
         let found = self.find_named_global(name, file, external).map_err(|damage| self.failed(damage))?;
         if found != Err(Unavailable::Unknown) {
             return Ok(found);
+        }
+        // As linkers know a variable of C++ or Rust.
+        if let Some(qualified) = demangled(name) {
+            return self.find_global(GlobalPattern { name: &format!("::{qualified}"), file, external });
         }
         if let Some(file) = file {
             // The file may only declare it: `jiffies` of kernel/time/timer.c, which the linker defines.
@@ -118,6 +127,9 @@ impl Dwarf {
 
     /// The value of the enumerator of that name, in whichever enumeration it is.
     pub(super) fn find_enumerator(&self, name: &str) -> Result<Option<i64>, EntryError> {
+        if let Some((scope, last)) = split_scope(name) {
+            return self.find_scoped_enumerator(scope, last);
+        }
         for slot in 0..self.store.slots.len() {
             let found = self.find_enumerator_in(slot, name)?;
             if found.is_some() {
@@ -125,6 +137,50 @@ impl Dwarf {
             }
         }
         Ok(None)
+    }
+
+    /// That of an enumeration, or of one in a namespace or type: `Color::RED`, `ns::RED`.
+    fn find_scoped_enumerator(&self, scope: &str, name: &str) -> Result<Option<i64>, EntryError> {
+        for (qualified, die) in self.try_index()?.enumerations() {
+            let around = split_scope(&qualified).map_or("", |(around, _)| around);
+            if !scope_fits(scope, &qualified) && !scope_fits(scope, around) {
+                continue;
+            }
+            let (unit, children) = self.children(die)?;
+            for entry in children.iter().filter(|entry| entry.tag() == gimli::DW_TAG_enumerator) {
+                if self.store.name(unit, entry).as_deref() == Some(name)
+                    && let Some(value) = entry.attr_value(gimli::DW_AT_const_value)
+                {
+                    return Ok(constant(&value));
+                }
+            }
+        }
+        Ok(None)
+    }
+
+    /// A static member of a class, or of one of its bases.
+    pub(super) fn find_static_member(&self, class: Die, name: &str) -> Result<VariableResult, EntryError> {
+        let mut classes = vec![class];
+        let mut seen = 0;
+        while let Some(class) = classes.pop() {
+            seen += 1;
+            if seen > MOST_BASES {
+                break;
+            }
+            let (unit, entry) = self.store.entry(class)?;
+            if let (Some(scope), Some(own)) = (scan::scope_around(&self.store, class)?, self.store.name(unit, &entry)) {
+                let around = if scope.is_empty() { own } else { format!("{scope}::{own}") };
+                let found = self.find_named_global(&format!("::{around}::{name}"), None, false)?;
+                if found != Err(Unavailable::Unknown) {
+                    return Ok(found);
+                }
+            }
+            let (unit, children) = self.children(class)?;
+            for base in children.iter().filter(|entry| entry.tag() == gimli::DW_TAG_inheritance) {
+                classes.extend(self.store.reference_attr(unit, base, gimli::DW_AT_type)?);
+            }
+        }
+        Ok(Err(Unavailable::Unknown))
     }
 
     /// The same of one unit.

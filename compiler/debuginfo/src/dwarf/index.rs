@@ -2,14 +2,15 @@
 
 //! Names of an object's functions, types and variables: what [`super::scan`] finds, as tables in the cache.
 
-use super::scan::{NamedFunction, Names};
+use super::scan::{NamedFunction, Names, UNNAMED};
 use super::store::{Die, EntryError, Store};
 use crate::facts::TypeTag;
 use crate::object::Elf;
-use crate::object::demangle::{scope_fits, split_scope};
+use crate::object::demangle::{scope_fits, shortened, split_scope, template_key};
 use crate::stored;
 use crate::tables::{TableBytes, Tables, Writer};
 use spile_base::cache::Cache;
+use std::collections::HashSet;
 
 /// Name, entry, DW_AT_decl_file, scope, whether it is external; by name, then entry.
 const FUNCTIONS: usize = 0;
@@ -21,13 +22,16 @@ const TYPES: usize = 2;
 const VARIABLES: usize = 3;
 /// One row: whether copies cross units.
 const FACTS: usize = 4;
-const COLUMNS: [usize; 5] = [5, 2, 4, 3, 1];
+/// Name of a namespace that need not be written.
+const INLINE: usize = 5;
+const COLUMNS: [usize; 6] = [5, 2, 4, 3, 1, 1];
 
 const WHAT: &str = "names";
 
 /// The names of functions, types and variables, from the cache or from a scan of all units.
 pub(super) struct Index {
     tables: Tables,
+    inline: HashSet<String>,
     /// A function's copies may be in other units than itself (link-time optimisation).
     pub crosses_units: bool,
 }
@@ -47,7 +51,24 @@ impl Index {
     fn of(bytes: TableBytes) -> Option<Index> {
         let tables = Tables::open(bytes, &COLUMNS)?;
         let crosses_units = tables.get(FACTS, 0, 0) != 0;
-        Some(Index { tables, crosses_units })
+        let inline = (0..tables.rows(INLINE)).map(|row| tables.text(tables.get(INLINE, row, 0)));
+        let inline = inline.map(|scope| String::from_utf8_lossy(scope).into_owned()).collect();
+        Some(Index { tables, inline, crosses_units })
+    }
+
+    /// A scope without what people need not write of it: inline and unnamed namespaces, template arguments.
+    pub fn short(&self, scope: &[u8]) -> String {
+        let scope = String::from_utf8_lossy(scope);
+        shortened(&scope, |whole| whole.ends_with(UNNAMED) || self.inline.contains(whole))
+    }
+
+    /// Whether a scope is the wanted one, or ends in it, with no more in it than need not be written.
+    fn is_short_for(&self, wanted: Option<&str>, scope: &[u8]) -> bool {
+        let Some(wanted) = wanted else { return true };
+        match wanted.contains('<') {
+            true => scope_fits(&template_key(wanted), &template_key(&String::from_utf8_lossy(scope))),
+            false => scope_fits(wanted, &self.short(scope)),
+        }
     }
 
     /// Sorted by name, then by entry.
@@ -78,7 +99,32 @@ impl Index {
     /// The first full definition of the type; of a qualified name, `ns::Type`, or its end.
     pub fn type_named(&self, tag: TypeTag, name: &[u8]) -> Option<Die> {
         let (scope, last) = split(name);
-        self.types_called(tag, last).find(|(_, own)| is_in(scope, own)).map(|(die, _)| die)
+        let exact = self.types_called(tag, last).find(|(_, own)| is_in(scope, own));
+        let short = || self.types_called(tag, last).find(|(_, own)| self.is_short_for(scope, own));
+        exact.or_else(short).or_else(|| self.template_named(tag, scope, last)).map(|(die, _)| die)
+    }
+
+    /// An instance of a template whose arguments are spelled in another way.
+    fn template_named(&self, tag: TypeTag, scope: Option<&str>, last: &[u8]) -> Option<(Die, &[u8])> {
+        let last = std::str::from_utf8(last).ok()?;
+        let (plain, _) = last.split_once('<')?;
+        let key = template_key(last);
+        let beginning = format!("{plain}<");
+        let all = self.types_from(tag, beginning.as_bytes());
+        let mut all = all.take_while(|(name, ..)| name.starts_with(beginning.as_bytes()));
+        let is_wanted = |name: &[u8], own: &[u8]| {
+            std::str::from_utf8(name).is_ok_and(|name| template_key(name) == key)
+                && (is_in(scope, own) || self.is_short_for(scope, own))
+        };
+        all.find(|(name, _, own)| is_wanted(name, own)).map(|(_, die, own)| (die, own))
+    }
+
+    /// Enumerations, each with its qualified name.
+    pub fn enumerations(&self) -> impl Iterator<Item = (String, Die)> {
+        self.types_from(TypeTag::Enum, b"").map(|(name, die, scope)| {
+            let (name, scope) = (String::from_utf8_lossy(name), self.short(scope));
+            (if scope.is_empty() { name.into_owned() } else { format!("{scope}::{name}") }, die)
+        })
     }
 
     /// The first full definition of the type in exactly that scope.
@@ -88,12 +134,17 @@ impl Index {
 
     /// Definitions of that last name, and their scopes.
     fn types_called<'n>(&'n self, tag: TypeTag, name: &'n [u8]) -> impl Iterator<Item = (Die, &'n [u8])> + 'n {
+        let same = self.types_from(tag, name).take_while(move |(own, ..)| *own == name);
+        same.map(|(_, die, scope)| (die, scope))
+    }
+
+    /// Last name, definition and scope of the types of a kind, from a name on.
+    fn types_from<'n>(&'n self, tag: TypeTag, name: &[u8]) -> impl Iterator<Item = (&'n [u8], Die, &'n [u8])> + 'n {
         let cell = |row, column| self.tables.get(TYPES, row, column);
         let key = move |row| (cell(row, 0), self.tables.text(cell(row, 1)));
-        let wanted = (tag as u32, name);
-        let start = self.tables.first(TYPES, |row| key(row) < wanted);
-        let same = (start..self.tables.rows(TYPES)).take_while(move |row| key(*row) == wanted);
-        same.map(move |row| (Die(cell(row, 2)), self.tables.text(cell(row, 3))))
+        let start = self.tables.first(TYPES, |row| key(row) < (tag as u32, name));
+        let same = (start..self.tables.rows(TYPES)).take_while(move |row| key(*row).0 == tag as u32);
+        same.map(move |row| (key(row).1, Die(cell(row, 2)), self.tables.text(cell(row, 3))))
     }
 
     /// Definitions, by tag and then name.
@@ -129,11 +180,17 @@ impl Index {
     /// The same, each with the namespaces and types around it.
     pub fn scoped_variables_named<'n>(&'n self, name: &'n [u8]) -> impl Iterator<Item = (Die, &'n [u8])> + 'n {
         let (scope, last) = split(name);
+        let is_exact = self.variables_called(last).any(|(_, own)| is_in(scope, own));
+        let fits = move |own: &[u8]| if is_exact { is_in(scope, own) } else { self.is_short_for(scope, own) };
+        self.variables_called(last).filter(move |(_, own)| fits(own))
+    }
+
+    /// Variables of that last name, and their scopes.
+    fn variables_called<'n>(&'n self, last: &'n [u8]) -> impl Iterator<Item = (Die, &'n [u8])> + 'n {
         let text = |row, column| self.tables.text(self.tables.get(VARIABLES, row, column));
         let start = self.tables.first(VARIABLES, |row| text(row, 0) < last);
         let same = (start..self.tables.rows(VARIABLES)).take_while(move |row| text(*row, 0) == last);
-        let all = same.map(move |row| (Die(self.tables.get(VARIABLES, row, 1)), text(row, 2)));
-        all.filter(move |(_, own)| is_in(scope, own))
+        same.map(move |row| (Die(self.tables.get(VARIABLES, row, 1)), text(row, 2)))
     }
 }
 
@@ -167,5 +224,9 @@ fn written(names: &Names) -> Vec<u8> {
         writer.row(VARIABLES, &[name, die.0, scope]);
     }
     writer.row(FACTS, &[u32::from(names.crosses_units)]);
+    for scope in &names.inline {
+        let scope = writer.text(scope.as_bytes());
+        writer.row(INLINE, &[scope]);
+    }
     writer.finish()
 }

@@ -6,7 +6,7 @@
 //! namespaces those and types are searched too, and in programs functions for those in them: lambdas, functions of local
 //! classes, gcc's nested functions. Strings are not copied.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use gimli::{AttributeValue, DwTag, UnitOffset};
@@ -41,13 +41,18 @@ impl NamedFunction<'_> {
     /// Whether a shell pattern fits its name; one with `::` the qualified name or its end. The instances of a template fit without
     /// their arguments.
     pub fn fits(&self, pattern: &str) -> bool {
+        self.fits_in(pattern, std::str::from_utf8(self.scope).unwrap_or_default())
+    }
+
+    /// The same, with another scope.
+    pub fn fits_in(&self, pattern: &str, scope: &str) -> bool {
         let Ok(name) = std::str::from_utf8(self.name) else { return false };
         let plain = name.split_once('<').map(|(plain, _)| plain).filter(|plain| !plain.starts_with("operator"));
         let names = std::iter::once(name).chain(plain);
-        match (pattern.contains("::"), std::str::from_utf8(self.scope)) {
-            (false, _) | (_, Err(_)) => glob::matches(pattern, name) || names.skip(1).any(|name| name == pattern),
-            (true, Ok("")) => names.into_iter().any(|name| fits(pattern, name)),
-            (true, Ok(scope)) => names.into_iter().any(|name| fits(pattern, &format!("{scope}::{name}"))),
+        match (pattern.contains("::"), scope) {
+            (false, _) => glob::matches(pattern, name) || names.skip(1).any(|name| name == pattern),
+            (true, "") => names.into_iter().any(|name| fits(pattern, name)),
+            (true, scope) => names.into_iter().any(|name| fits(pattern, &format!("{scope}::{name}"))),
         }
     }
 }
@@ -66,6 +71,8 @@ pub(super) struct Names {
     pub scopes: HashMap<Die, Arc<str>>,
     /// A function's copies may be in other units than itself (link-time optimisation).
     pub crosses_units: bool,
+    /// Namespaces whose names need not be written (`inline namespace`), sorted.
+    pub inline: Vec<Arc<str>>,
 }
 
 /// Kind of a type, place of its name's string, and scope.
@@ -81,6 +88,7 @@ struct Partial {
     variables: Vec<(Text, Die)>,
     scopes: HashMap<Die, Arc<str>>,
     crosses_units: bool,
+    inline: HashSet<Arc<str>>,
     /// Definitions of what another unit declares: (definition, declaration).
     elsewhere: Vec<(Die, Die)>,
 }
@@ -99,7 +107,10 @@ impl Names {
         };
         let slots = (0..store.slots.len()).into_par_iter();
         let all = slots.try_fold(Partial::default, one).try_reduce(Partial::default, |a, b| Ok(a.merge(b)))?;
-        let Partial { mut functions, mut copies, types, mut variables, mut scopes, crosses_units, elsewhere } = all;
+        let Partial { mut functions, mut copies, types, mut variables, mut scopes, crosses_units, inline, elsewhere } =
+            all;
+        let mut inline: Vec<Arc<str>> = inline.into_iter().collect();
+        inline.sort_unstable();
         declared_elsewhere(store, elsewhere, &mut scopes)?;
         functions.par_sort_unstable_by(|a, b| (a.name, a.die).cmp(&(b.name, b.die)));
         copies.par_sort_unstable();
@@ -108,7 +119,7 @@ impl Names {
             types.into_iter().map(|((tag, ..), (name, die))| (tag, name, die)).collect();
         types.par_sort_unstable();
         types.dedup_by_key(|(tag, name, die)| (*tag, *name, scopes.get(&*die)));
-        Ok(Names { functions, copies, types, variables, scopes, crosses_units })
+        Ok(Names { functions, copies, types, variables, scopes, crosses_units, inline })
     }
 }
 
@@ -121,6 +132,7 @@ impl Partial {
         self.copies.append(&mut other.copies);
         self.variables.append(&mut other.variables);
         self.scopes.extend(other.scopes);
+        self.inline.extend(other.inline);
         self.elsewhere.append(&mut other.elsewhere);
         self.crosses_units |= other.crosses_units;
         for (key, (name, die)) in other.types {
@@ -141,6 +153,7 @@ struct EntryAttributes {
     declaration: bool,
     external: bool,
     located: bool,
+    exports: bool,
     file: u32,
 }
 
@@ -282,6 +295,9 @@ fn read_entries<'a, const FLAT: bool>(
         // What is declared has only parameters in it.
         if enters && !(seen.declaration && tag == gimli::DW_TAG_subprogram) {
             reading.enter(tag, offset, &seen)?;
+            if seen.exports && tag == gimli::DW_TAG_namespace {
+                partial.inline.extend(reading.scopes.last().cloned());
+            }
         } else if abbreviation.has_children() {
             match seen.sibling {
                 // Only forward: a backward reference would never end.
@@ -437,6 +453,7 @@ fn is_read(name: gimli::DwAt) -> bool {
             | gimli::DW_AT_location
             | gimli::DW_AT_const_value
             | gimli::DW_AT_decl_file
+            | gimli::DW_AT_export_symbols
     )
 }
 
@@ -449,6 +466,7 @@ impl EntryAttributes {
             gimli::DW_AT_declaration => self.declaration = matches!(value, AttributeValue::Flag(true)),
             gimli::DW_AT_external => self.external = matches!(value, AttributeValue::Flag(true)),
             gimli::DW_AT_location | gimli::DW_AT_const_value => self.located = true,
+            gimli::DW_AT_export_symbols => self.exports = matches!(value, AttributeValue::Flag(true)),
             gimli::DW_AT_decl_file => {
                 if let AttributeValue::FileIndex(file) = value {
                     self.file = file as u32;

@@ -91,6 +91,10 @@ impl Source for Dwarf {
         self.read(self.find_enumerator(name))
     }
 
+    fn static_member(&self, id: TypeId, name: &str) -> Result<VariableResult, Error> {
+        self.read(self.find_static_member(id.die(), name))
+    }
+
     fn enumerator_for(&self, id: FunctionId, name: &str) -> Result<Option<i64>, Error> {
         let of_unit = || self.find_enumerator_in(self.store.slot_of(id.die())?, name);
         match self.read(of_unit())? {

@@ -89,6 +89,104 @@ pub(crate) fn split_scope(name: &str) -> Option<(&str, &str)> {
     last.and_then(|at| Some((name.get(..at)?, name.get(at + 2..)?)))
 }
 
+/// A scope as people write it, without namespaces that need not be written, of which the whole name is known, and without template
+/// arguments.
+pub(crate) fn shortened(scope: &str, need_not_be_written: impl Fn(&str) -> bool) -> String {
+    let mut short = String::new();
+    let mut start = 0;
+    for next in parts_of_scope(scope) {
+        let part = scope.get(start..next.saturating_sub(2).max(start)).unwrap_or_default();
+        let whole = scope.get(..next.saturating_sub(2)).unwrap_or_default();
+        start = next;
+        if need_not_be_written(whole) {
+            continue;
+        }
+        if !short.is_empty() {
+            short.push_str("::");
+        }
+        let is_template = part.find('<').filter(|at| *at > 0 && !part.starts_with(['{', '(']));
+        short.push_str(is_template.and_then(|at| part.get(..at)).unwrap_or(part));
+    }
+    short
+}
+
+/// Where the parts of a scope begin behind the first one, and where one more would.
+fn parts_of_scope(scope: &str) -> Vec<usize> {
+    let mut depth = 0usize;
+    let mut starts = Vec::new();
+    for (at, byte) in scope.bytes().enumerate() {
+        match byte {
+            b'<' | b'(' | b'{' => depth += 1,
+            b'>' | b')' | b'}' => depth = depth.saturating_sub(1),
+            b':' if depth == 0 && scope.get(at..).is_some_and(|rest| rest.starts_with("::")) => starts.push(at + 2),
+            _ => {}
+        }
+    }
+    starts.push(scope.len() + 2);
+    starts
+}
+
+/// A type's name with template arguments, the same for all spellings: `Arr<long int, 3>`, `Arr<long, 3ul>`.
+pub(crate) fn template_key(name: &str) -> String {
+    const SIZES: [&str; 3] = ["long", "short", "unsigned"];
+    let mut key = String::new();
+    let mut words: Vec<&str> = Vec::new();
+    let is_word = |character: char| character.is_alphanumeric() || character == '_';
+    let mut rest = name;
+    while let Some(first) = rest.chars().next() {
+        let end = match is_word(first) {
+            true => rest.find(|character| !is_word(character)).unwrap_or(rest.len()),
+            false => first.len_utf8(),
+        };
+        let (token, behind) = rest.split_at(end);
+        rest = behind;
+        match first {
+            _ if first.is_ascii_digit() => words.push(token.trim_end_matches(['u', 'U', 'l', 'L'])),
+            _ if is_word(first) => words.push(token),
+            ' ' => {}
+            _ => {
+                put_words(&mut key, &mut words);
+                key.push(first);
+            }
+        }
+    }
+    put_words(&mut key, &mut words);
+    return key;
+
+    fn put_words(key: &mut String, words: &mut Vec<&str>) {
+        if words.iter().any(|word| SIZES.contains(word)) {
+            words.retain(|word| *word != "int");
+        }
+        words.sort_unstable();
+        key.push_str(&words.join(" "));
+        words.clear();
+    }
+}
+
+/// The type and the trait of a function that implements a trait: `g::Dog` and `g::Speak` of `<g::Dog as g::Speak>::speak`.
+pub(crate) fn implemented(demangled: &str) -> Option<(&str, &str)> {
+    let inner = demangled.strip_prefix('<')?;
+    let mut depth = 1usize;
+    let mut between = None;
+    for (at, byte) in inner.bytes().enumerate() {
+        match byte {
+            b'<' | b'(' | b'[' => depth += 1,
+            b'>' if inner.get(..at).is_some_and(|before| before.ends_with('-')) => {}
+            b'>' | b')' | b']' => depth -= 1,
+            b' ' if depth == 1 && between.is_none() && inner.get(at..).is_some_and(|rest| rest.starts_with(" as ")) => {
+                between = Some(at);
+            }
+            _ => {}
+        }
+        if depth == 0 {
+            let plain = |name: &'_ str| name.split_once('<').map_or(name.len(), |(plain, _)| plain.len());
+            let (own, implements) = (inner.get(..between?)?, inner.get(between? + 4..at)?);
+            return Some((own.get(..plain(own))?, implements.get(..plain(implements))?));
+        }
+    }
+    None
+}
+
 /// An operator's name, `ns::Box::operator long`, as its scope, which may be none, and the name behind it; None: it is of no operator.
 pub(crate) fn split_operator(name: &str) -> Option<(Option<&str>, &str)> {
     let is_part = |byte: Option<&u8>| byte.is_some_and(|byte| byte.is_ascii_alphanumeric() || *byte == b'_');
@@ -253,6 +351,35 @@ mod tests {
             fits("push", "ns::Box<a::b>::push")
                 && fits("pu*", "ns::Box<a::b>::push")
                 && !fits("b*", "ns::Box<a::b>::push")
+        );
+    }
+
+    #[test]
+    fn names_with_parts_that_need_not_be_written() {
+        let is_inline = |scope: &str| scope == "std::__1" || scope.ends_with("(anonymous namespace)");
+        for (scope, short) in [
+            ("std::__1::vector<int, std::__1::allocator<int> >", "std::vector"),
+            ("ns::(anonymous namespace)", "ns"),
+            ("(anonymous namespace)", ""),
+            ("other::__1::Box<a::b>::Inner", "other::__1::Box::Inner"),
+            ("main::{lambda(std::a<int>)#1}", "main::{lambda(std::a<int>)#1}"),
+        ] {
+            assert_eq!(shortened(scope, is_inline), short);
+        }
+        for (one, other) in [
+            ("Arr<long int, 3>", "Arr<long, 3>"),
+            ("Arr<long unsigned int, 3>", "Arr<unsigned long, 3UL>"),
+            ("Map<char const*, std::a<int> >", "Map<const char *, std::a<int>>"),
+            ("Arr<unsigned int>", "Arr<unsigned>"),
+        ] {
+            assert_eq!(template_key(one), template_key(other));
+        }
+        assert_ne!(template_key("Arr<long, 3>"), template_key("Arr<int, 3>"));
+        assert_eq!(implemented("<g::Dog as g::Speak>::speak"), Some(("g::Dog", "g::Speak")));
+        assert_eq!(implemented("<g::Box<T> as core::ops::Fn<(A,)>>::call"), Some(("g::Box", "core::ops::Fn")));
+        assert_eq!(
+            (implemented("g::Dog::bark"), implemented("<g::Dog>::bark"), implemented("<g as ")),
+            (None, None, None)
         );
     }
 

@@ -292,10 +292,13 @@ impl Elf {
     /// The variable of that name; not one that each thread has its own of.
     pub fn data_symbol(&self, name: &str) -> Option<DataSymbol> {
         let elf = self.parse().ok()?;
-        elf.symbols().chain(elf.dynamic_symbols()).find_map(|symbol| {
-            let found = is_variable(&symbol) && symbol.name_bytes() == Ok(name.as_bytes());
-            found.then(|| DataSymbol { address: symbol.address(), size: symbol.size() })
-        })
+        let all = || elf.symbols().chain(elf.dynamic_symbols()).filter(is_variable);
+        let exact = || all().find(|symbol| symbol.name_bytes() == Ok(name.as_bytes()));
+        // As the source has it, of C++ and Rust.
+        let is_qualified = |linked: &str| demangled(linked).is_some_and(|qualified| fits(name, &qualified));
+        let qualified = || all().find(|symbol| name.contains("::") && symbol.name().is_ok_and(is_qualified));
+        let found = exact().or_else(qualified)?;
+        Some(DataSymbol { address: found.address(), size: found.size() })
     }
 
     /// The names of all.

@@ -113,6 +113,11 @@ pub(crate) trait Source: Send + Sync {
         self.enumerator(name)
     }
 
+    /// The static member of that name of a class of C++.
+    fn static_member(&self, _: TypeId, _: &str) -> Result<VariableResult, Error> {
+        Ok(Err(Unavailable::Unknown))
+    }
+
     /// Local variables in scope at the address, outermost first.
     fn locals(&self, _: FunctionId, _: Address) -> Result<Vec<Variable>, Error> {
         Ok(Vec::new())

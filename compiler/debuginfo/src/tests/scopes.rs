@@ -537,3 +537,47 @@ fn enumerators_of_one_name() {
     let red = |function: &str| debug.enumerator_for(only(&debug, function), "RED").expect("is whole");
     assert_eq!((red("of_3"), red("of_40"), red("main")), (Some(3), Some(40), Some(3)));
 }
+
+const SHORT: &str = "
+    namespace lib {
+    inline namespace v2 { int made(int a) { return a + 1; } struct Box { int b; int open() { return b; } }; }
+    namespace { int inside = 5; int within(int a) { inside += a; return inside; } }
+    namespace other { int far(int a) { return a; } }
+    template <class T, int N> struct Arr { T items[N]; __attribute__((noinline)) T sum() { return items[0] + N; } };
+    enum Color { RED = 3, GREEN };
+    enum class Big : long { A = 7, RED = 8 };
+    struct Base { static int counter; int own; };
+    struct Derived : Base { enum Kind { SMALL = 9 }; Kind kind; };
+    int Base::counter = 4;
+    int uses(int a, Box *b, Arr<long, 3> *c, Derived *d, Big e, Color f)
+    { return made(a) + within(a) + other::far(a) + b->open() + c->sum() + d->own + d->counter + (int)e + f; }
+    }
+    lib::Arr<long, 3> arr; lib::Derived derived; lib::Big big; lib::Color color;";
+
+/// As people write names: without inline and unnamed namespaces, and without template arguments of the types around a function.
+#[test]
+fn names_with_parts_that_need_not_be_written() {
+    let compiled = Compiled::new(SHORT, &["-x", "c++", "-gdwarf-5", "-fno-inline"]);
+    let debug = compiled.open();
+    let found = |name: &str| {
+        let pattern = FunctionPattern { name: name.into(), file: None };
+        debug.find_functions(&pattern).expect("an index").len()
+    };
+    assert_eq!((found("lib::made"), found("lib::v2::made"), found("::lib::Box::open")), (1, 1, 1));
+    assert_eq!((found("lib::within"), found("lib::far"), found("lib::wi*")), (1, 0, 1));
+    assert_eq!((found("Arr::sum"), found("lib::Arr::sum"), found("lib::Brr::sum")), (1, 1, 0));
+    assert!(debug.global("lib::inside", None).expect("an index").is_ok());
+    assert!(debug.global("_ZN3lib4Base7counterE", None).expect("an index").is_ok());
+    let arr = type_named(&debug, "lib::Arr<long, 3>");
+    assert_eq!((arr, debug.size_of(arr).expect("a size")), (type_named(&debug, "Arr<long int, 3>"), Some(24)));
+    assert!(debug.find_type("lib::Arr<int, 3>").expect("an index").is_none());
+    assert!(debug.find_type("lib::Box").expect("an index").is_some());
+    let value = |name: &str| debug.enumerator(name).expect("an index");
+    assert_eq!((value("Color::RED"), value("lib::Color::RED"), value("Big::RED")), (Some(3), Some(3), Some(8)));
+    assert_eq!(
+        (value("Big::A"), value("Derived::SMALL"), value("Color::A"), value("lib::GREEN")),
+        (Some(7), Some(9), None, Some(4))
+    );
+    let member = |name: &str| debug.static_member(type_named(&debug, "Derived"), name).expect("an index");
+    assert!(member("counter").is_ok() && member("own").is_err() && member("kind").is_err());
+}

@@ -91,7 +91,14 @@ pub(super) fn find<'a>(
                 ast::ExprKind::AddressOf(whole) => find(operands, unit, whole)?,
                 _ => find(operands, unit, base)?,
             };
-            member::find_member(base, member)
+            let found = member::find_member(base.clone(), member);
+            match found {
+                Err(Error::Type(TypeError::NoMember { .. })) => {
+                    let of_all = operands.lookup().find_static_member(unit, &base, member)?;
+                    of_all.map_or(found, Ok)
+                }
+                found => found,
+            }
         }
         ast::ExprKind::Index(base, indices) if !is_element(operands, target) => {
             let number = only_index(indices, target.span)?;
@@ -320,24 +327,58 @@ impl<'l, 'a> Lookup<'l, 'a> {
                 .resolver
                 .uses(object)
                 .map_err(|error| Error::DebugInfo { message: error.diagnostic(span).message, span })?;
-            let own = unit.at.context.as_ref().and_then(|context| context.object());
-            let elsewhere = object.is_program() && own.is_none_or(|own| own.path() != object.path());
-            let location = match elsewhere {
-                true => {
-                    let program = self.env.resolver.program(object);
-                    crate::probe::locate_in_process(&found.location, object, program)
-                }
-                false => crate::probe::locate(&found.location, object),
-            };
-            let mut location = location.map_err(|why| {
-                let place = object.name().to_string();
-                VariableError::NoValueThere { name: text.clone(), place, why: vec![why], available: Vec::new(), span }
-            })?;
-            place_location(&mut location, span);
-            return Ok(TypedLocation { object: object.clone(), type_id: found.type_id, location });
+            return self.located_outside(unit, object, &found, &text, span);
         }
         let searched = objects.iter().map(|object| object.name().to_string()).collect::<Vec<_>>().join(", ");
         Err(VariableError::UnknownGlobal { name: text, objects: searched, span }.into())
+    }
+
+    /// Where a variable outside functions is; it is used.
+    fn located_outside(
+        &mut self,
+        unit: &Unit,
+        object: &Rc<Object>,
+        found: &FoundVariable,
+        name: &str,
+        span: Span,
+    ) -> Result<TypedLocation, Error> {
+        let own = unit.at.context.as_ref().and_then(|context| context.object());
+        let elsewhere = object.is_program() && own.is_none_or(|own| own.path() != object.path());
+        let location = match elsewhere {
+            true => {
+                let program = self.env.resolver.program(object);
+                crate::probe::locate_in_process(&found.location, object, program)
+            }
+            false => crate::probe::locate(&found.location, object),
+        };
+        let mut location = location.map_err(|why| {
+            let (name, place) = (name.to_string(), object.name().to_string());
+            VariableError::NoValueThere { name, place, why: vec![why], available: Vec::new(), span }
+        })?;
+        place_location(&mut location, span);
+        Ok(TypedLocation { object: object.clone(), type_id: found.type_id, location })
+    }
+
+    /// A member that all objects of a class of C++ share.
+    fn find_static_member(
+        &mut self,
+        unit: &Unit,
+        base: &TypedLocation,
+        member: &ast::Name,
+    ) -> Result<Option<TypedLocation>, Error> {
+        let (object, span) = (&base.object, member.span);
+        let failed = |error| debug_error(error, span);
+        let debug = object.debug().map_err(failed)?;
+        let (mut id, ctype) = debug.resolve(base.type_id).map_err(failed)?;
+        if let CType::Pointer(Some(target)) = ctype {
+            id = debug.resolve(target).map_err(failed)?.0;
+        }
+        let Ok(found) = debug.static_member(id, &member.text).map_err(failed)? else { return Ok(None) };
+        self.env
+            .resolver
+            .uses(object)
+            .map_err(|error| Error::DebugInfo { message: error.diagnostic(span).message, span })?;
+        self.located_outside(unit, object, &found, &member.text, span).map(Some)
     }
 
     /// The object's variable of that name: the one that the probed code means by it, if it is code of that object.
@@ -460,7 +501,17 @@ impl<'l, 'a> Lookup<'l, 'a> {
                 location: Location::Memory { address, bits: None },
             });
         }
-        let object = module.map_or_else(|| "the kernel".into(), |module| String::from_utf8_lossy(module).into_owned());
+        let names = objects.iter().map(|object| match object.is_kernel() {
+            true => "the kernel".to_string(),
+            false => object.name().to_string(),
+        });
+        let mut searched: Vec<String> = names.collect();
+        searched.dedup();
+        let object = match (module, searched.is_empty()) {
+            (Some(module), _) => String::from_utf8_lossy(module).into_owned(),
+            (None, true) => "the kernel".into(),
+            (None, false) => searched.join(" and "),
+        };
         Err(TypeError::UnknownType { type_name, object, span }.into())
     }
 }
