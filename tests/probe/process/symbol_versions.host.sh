@@ -2,6 +2,8 @@
 # stdout: ^versions vfun 2$
 # stdout: ^stripped vfun 2$
 # stdout: ^one version vfun@@V2 1$
+# stdout: ^of a stripped one vfun@@V2 1$
+# stdout: ^an old one vfun@V1 1$
 # limit: 60
 
 cat >version.c <<'EOS'
@@ -18,3 +20,5 @@ versions() { echo "$("$SPILE" -r "$RELEASE" -l "process(\"./$1\").function(\"$2\
 echo "versions $(versions libv.so vfun)"
 echo "stripped $(versions libstripped.so vfun)"
 echo "one version $(versions libv.so vfun@@V2)"
+echo "of a stripped one $(versions libstripped.so vfun@@V2)"
+echo "an old one $(versions libstripped.so vfun@V1)"

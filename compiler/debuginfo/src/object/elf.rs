@@ -628,9 +628,35 @@ impl Elf {
             Some((qualified, self.address(symbol.at)?))
         });
         let mut found: Vec<(String, Address)> = fits.collect();
+        if found.is_empty() && pattern.contains('@') {
+            found.extend(self.versioned_functions(pattern).unwrap_or_default());
+        }
         found.sort();
         found.dedup();
         found
+    }
+
+    /// Functions of the dynamic symbols whose names with their versions fit, as the linker writes them into `.symtab`: `f@@V2` for the
+    /// one that programs are linked with, `f@V1` for others.
+    fn versioned_functions(&self, pattern: &str) -> Option<Vec<(String, Address)>> {
+        use object::read::elf::Sym as _;
+        let elf = self.parse().ok()?;
+        let endian = object::LittleEndian;
+        let versions = elf.elf_section_table().versions(endian, elf.data()).ok()??;
+        let table = elf.elf_dynamic_symbol_table();
+        let fits = table.enumerate().filter_map(|(index, symbol)| {
+            let at = symbol.st_value(endian);
+            if !matches!(symbol.st_type(), object::elf::STT_FUNC | object::elf::STT_GNU_IFUNC) || !self.is_code(at) {
+                return None;
+            }
+            let version = versions.version_index(endian, index);
+            let between = if version.is_hidden() { "@" } else { "@@" };
+            let version = String::from_utf8_lossy(versions.version(version.into()).ok()??.name()).into_owned();
+            let name = String::from_utf8_lossy(symbol.name(endian, table.strings()).ok()?).into_owned();
+            let whole = format!("{name}{between}{version}");
+            spile_base::glob::matches(pattern, &whole).then(|| Some((whole, self.address(at)?))).flatten()
+        });
+        Some(fits.collect())
     }
 
     /// The symbols of this name.
