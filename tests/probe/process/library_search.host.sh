@@ -4,6 +4,8 @@
 # stdout: ^runpath error\[E0303\]
 # stdout: ^environment process\("\S*/own/libbb\.so"\)\.function\("b"\)$
 # stdout: ^before process\("\S*/other/libbb\.so"\)\.function\("b"\)$
+# stdout: ^preloaded process\("\S*/other/libbb\.so"\)\.function\("b"\)$
+# stdout: ^lib process\("\S*/lib64/libbb\.so"\)\.function\("b"\)$
 # limit: 60
 
 mkdir -p own other
@@ -23,3 +25,13 @@ export LD_LIBRARY_PATH=$PWD/own
 list with_runpath | sed 's/^/environment /'
 export LD_LIBRARY_PATH=$PWD/other
 list with_runpath | sed 's/^/before /'
+unset LD_LIBRARY_PATH
+# Into spile's process, too.
+gcc -O1 -o alone -x c - <<'EOC'
+int main(void) { return 0; }
+EOC
+LD_PRELOAD=$PWD/other/libbb.so list alone | sed 's/^/preloaded /'
+mkdir -p lib64
+cp own/*.so lib64
+gcc -O1 -o with_lib main.c -Lown -Wl,--no-as-needed -laa -lbb -Wl,-rpath,'$ORIGIN/$LIB',--enable-new-dtags -Wl,-rpath-link,own
+list with_lib | sed 's/^/lib /'

@@ -40,6 +40,15 @@ pub(super) fn directories_in(variable: &str) -> Vec<PathBuf> {
     variable.split([':', ';']).filter(|path| !path.is_empty()).map(PathBuf::from).collect()
 }
 
+/// What `$LIB` may stand for, which is compiled into the dynamic linker: as Debian has it, and as others do.
+const LIB: [&str; 3] = ["lib/x86_64-linux-gnu", "lib64", "lib"];
+const NARROW_LIB: [&str; 3] = ["lib/i386-linux-gnu", "lib", "lib32"];
+
+/// The libraries of `LD_PRELOAD`, with blanks or colons between them.
+pub(super) fn preloaded_in(variable: &str) -> Vec<String> {
+    variable.split([':', ' ']).filter(|name| !name.is_empty()).map(str::to_string).collect()
+}
+
 /// What a file needs, and who asks for it.
 struct Wanted {
     name: String,
@@ -52,12 +61,12 @@ struct Wanted {
 }
 
 /// Paths of the libraries that the program at `path` needs, and that those need, each once; and of the dynamic linker. `named`:
-/// the directories that LD_LIBRARY_PATH names.
-pub(super) fn of_program(path: &Path, elf: &Elf, root: &Root, named: &[PathBuf]) -> Vec<PathBuf> {
+/// the directories that LD_LIBRARY_PATH names; `preloaded`: the libraries of LD_PRELOAD.
+pub(super) fn of_program(path: &Path, elf: &Elf, root: &Root, named: &[PathBuf], preloaded: &[String]) -> Vec<PathBuf> {
     let system = system_directories(root);
     let mut found: Vec<PathBuf> = Vec::new();
     let mut seen: BTreeSet<String> = BTreeSet::new();
-    let mut waiting = wanted(path, elf, &Rc::default());
+    let mut waiting = wanted(path, elf, &Rc::default(), preloaded);
     while let Some(Wanted { name, first, own, passed_on }) = waiting.pop() {
         if !seen.insert(name.clone()) || seen.len() > MOST {
             continue;
@@ -70,7 +79,7 @@ pub(super) fn of_program(path: &Path, elf: &Elf, root: &Root, named: &[PathBuf])
         }) else {
             continue;
         };
-        waiting.extend(wanted(&place, &library, &passed_on));
+        waiting.extend(wanted(&place, &library, &passed_on, &[]));
         found.push(place);
     }
     found.sort();
@@ -78,12 +87,19 @@ pub(super) fn of_program(path: &Path, elf: &Elf, root: &Root, named: &[PathBuf])
 }
 
 /// What the file needs; `around`: the directories of DT_RPATH of those that it was loaded for, which do not count where a file has
-/// DT_RUNPATH.
-fn wanted(path: &Path, elf: &Elf, around: &Rc<Vec<PathBuf>>) -> Vec<Wanted> {
+/// DT_RUNPATH; `others`: what is loaded besides.
+fn wanted(path: &Path, elf: &Elf, around: &Rc<Vec<PathBuf>>, others: &[String]) -> Vec<Wanted> {
     let origin = path.parent().unwrap_or(Path::new("/")).display().to_string();
+    let all = if elf.is_narrow() { NARROW_LIB } else { LIB };
     let replaced = |paths: Vec<String>| -> Vec<PathBuf> {
-        let whole = |path: &String| PathBuf::from(path.replace("$ORIGIN", &origin).replace("${ORIGIN}", &origin));
-        paths.iter().map(whole).collect()
+        let whole = |path: &String| path.replace("$ORIGIN", &origin).replace("${ORIGIN}", &origin);
+        let each = |path: String| -> Vec<PathBuf> {
+            match path.contains("$LIB") || path.contains("${LIB}") {
+                true => all.iter().map(|lib| path.replace("$LIB", lib).replace("${LIB}", lib).into()).collect(),
+                false => vec![path.into()],
+            }
+        };
+        paths.iter().map(whole).flat_map(each).collect()
     };
     let own = Rc::new(replaced(elf.run_path()));
     let (first, passed_on) = match own.is_empty() {
@@ -93,7 +109,7 @@ fn wanted(path: &Path, elf: &Elf, around: &Rc<Vec<PathBuf>>) -> Vec<Wanted> {
         }
         false => (Rc::default(), around.clone()),
     };
-    let names = elf.needed().into_iter().chain(elf.interpreter());
+    let names = others.iter().cloned().chain(elf.needed()).chain(elf.interpreter());
     let wanted = |name| Wanted { name, first: first.clone(), own: own.clone(), passed_on: passed_on.clone() };
     names.map(wanted).collect()
 }

@@ -187,10 +187,12 @@ impl Programs {
             None => {
                 let inside = in_root_of_process(program.path()).map(|(root, _)| Root(Some(root)));
                 // Of this environment: the command of -c has it, and who starts a program here usually too.
-                let named = std::env::var("LD_LIBRARY_PATH").unwrap_or_default();
                 let elsewhere = inside.is_some() || self.options.sysroot.is_some();
-                let named = if elsewhere { Vec::new() } else { libraries::directories_in(&named) };
-                libraries::of_program(program.path(), program.mapped(), &inside.unwrap_or_else(|| self.root()), &named)
+                let value = |name| std::env::var(name).ok().filter(|_| !elsewhere).unwrap_or_default();
+                let named = libraries::directories_in(&value("LD_LIBRARY_PATH"));
+                let preloaded = libraries::preloaded_in(&value("LD_PRELOAD"));
+                let root = inside.unwrap_or_else(|| self.root());
+                libraries::of_program(program.path(), program.mapped(), &root, &named, &preloaded)
             }
         };
         let fits = |path: &&PathBuf| {
