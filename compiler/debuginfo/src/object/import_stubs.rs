@@ -5,7 +5,7 @@
 //! A stub jumps through a word of the global offset table. Which function the word is for, its relocation says; which stub uses
 //! it, the jump's operand.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use iced_x86::{Decoder, DecoderOptions, Instruction, Mnemonic, OpKind, Register};
 use object::{Object, ObjectSection as _, ObjectSymbol as _, ObjectSymbolTable as _, RelocationTarget};
@@ -68,6 +68,11 @@ pub(super) fn stubs_of<'d>(elf: &impl Object<'d>, code: Code) -> Vec<(String, u6
         }
     }
     stubs
+}
+
+/// Names of functions that the dynamic linker looks up.
+pub(super) fn imported<'d>(elf: &impl Object<'d>) -> BTreeSet<String> {
+    import_slots(elf).into_values().collect()
 }
 
 /// Words that the dynamic linker fills with addresses of functions: link-time address and name.

@@ -3,10 +3,17 @@
 //! Import stubs of objects.
 
 use super::elf::{Address, Elf};
-use super::import_stubs::{Code, stubs_of, unpacked};
+use std::collections::BTreeSet;
+
+use super::import_stubs::{Code, imported, stubs_of, unpacked};
 use super::narrow;
 
 impl Elf {
+    /// Names of functions that the dynamic linker looks up for it; of a 32-bit program none.
+    pub fn imported_functions(&self) -> BTreeSet<String> {
+        self.parse().map(|elf| imported(&elf)).unwrap_or_default()
+    }
+
     /// Names of imported functions, and where the stub of each begins; sorted by name.
     pub fn import_stubs(&self) -> Vec<(String, Address)> {
         let stubs = match self.section_bytes(narrow::IMPORTS) {

@@ -20,7 +20,12 @@ pub(super) fn resolve_in(point: &Point, object: &Rc<Object>, resolver: &mut Reso
     let fitting = || stubs.iter().filter(|(name, _)| glob::matches(&wanted, name));
     if fitting().next().is_none() {
         let near = suggest::suggest(&wanted, stubs.iter().map(|(name, _)| name.as_str()));
+        let is_imported = || object.mapped().imported_functions().iter().any(|name| glob::matches(&wanted, name));
         let why = match (stubs.is_empty(), near.is_empty()) {
+            (_, true) if is_imported() => format!(
+                "{} calls it through the global offset table, not by a stub that is known (-fno-plt, -z retpolineplt): probe it in its library, with .library(\"*\").function(\"{wanted}\")",
+                described(object)
+            ),
             (true, _) => format!("{} has no import stubs", described(object)),
             (_, true) => format!("{} has no import stub for a function of that name", described(object)),
             _ => format!("the import stubs of {} are {}", described(object), near.join(", ")),
