@@ -132,11 +132,17 @@ impl Elf {
         }
         let (before, inner) = match text.strip_suffix(')') {
             Some(text) => text.split_once('(')?,
-            None => (text, ""),
+            // Nothing is no address.
+            None => (Some(text.trim()).filter(|text| !text.is_empty())?, ""),
         };
         let (symbol, displacement) = self.displacement(before, symbols)?;
         let mut parts = inner.split(',').map(str::trim);
-        let whole = |text: &str| register(text.strip_prefix('%')?).map(|(number, _)| number);
+        // `(%eax)` in code of 64 bits has half of the register.
+        let first = if self.section_bytes(narrow::SEGMENTS).is_some() { 'e' } else { 'r' };
+        let whole = |text: &str| {
+            let name = text.strip_prefix('%').filter(|name| name.starts_with(first))?;
+            register(name).map(|(number, _)| number)
+        };
         let base = match parts.next().unwrap_or_default() {
             "" => None,
             // Then the symbol says it all.
@@ -284,6 +290,9 @@ mod tests {
         assert_eq!(operand("8@$first"), Some(Operand::Address { symbol: first, displacement: 0 }));
         assert_eq!(operand("8@$first-4"), Some(Operand::Address { symbol: first, displacement: -4 }));
         assert_eq!((operand("-4@$-5"), operand("4@$0x10")), (Some(Operand::Constant(-5)), Some(Operand::Constant(16))));
+        let at_rax = Operand::Memory { base: Some(0), index: None, displacement: 0, symbol: None };
+        assert_eq!((operand("4@(%rax)"), operand("4@(%eax)")), (Some(at_rax), None));
+        assert_eq!((operand("-4@"), operand("4@ "), operand("")), (None, None, None));
         // Which of the two variables it is the operand does not say.
         assert_eq!((operand("4@twice(%rip)"), operand("8@$twice"), operand("8@$")), (None, None, None));
         // The symbols may be in another file.
