@@ -9,6 +9,7 @@ use std::time::Instant;
 
 use spile_abi::escape;
 use spile_abi::say::say;
+use spile_base::programs;
 
 use crate::cli::clock::processor_time;
 use crate::cli::options::Options;
@@ -53,6 +54,7 @@ pub fn main(arguments: Vec<OsString>) -> Outcome {
     let started = Instant::now();
     let mut session = Session::new(options);
     let outcome = command::perform(&mut session, &words);
+    programs::done();
     if let Some(form) = session.options.message.time_report {
         say(&session.times.text(form, started.elapsed(), processor_time(), peak_memory()));
     }

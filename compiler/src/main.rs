@@ -7,6 +7,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use spile_abi::say::say;
+use spile_base::unfinished;
 use spilerun::error::Exit;
 use spilerun::safety::privilege::has_foreign_rights;
 
@@ -23,11 +24,15 @@ fn main() -> ExitCode {
     if name.is_some_and(|name| name == "spilerun" || spilerun::staprun::is_name(name)) {
         return spilerun::main(arguments);
     }
+    if name.is_some_and(|name| name == unfinished::NAME) {
+        return unfinished::end(arguments);
+    }
     // The caller of a set-uid program chooses its name: the compiler's, though only the loader's was meant.
     if has_foreign_rights() {
         say(FOREIGN_RIGHTS);
         return Exit::Permission.code();
     }
+    unfinished::remove_at_signals();
     // A script of that name can be given as ./package.
     if arguments.get(1).is_some_and(|word| word == "package") {
         return spile_package::main(arguments.into_iter().skip(1));

@@ -107,6 +107,11 @@ impl Reporter {
         }
     }
 
+    /// For those that have no reporter: prints a line at once, under the same conditions.
+    pub fn line_at_once(&self) -> fn(&str) {
+        if self.form == Form::Text && self.warnings { spile_base::progress::line } else { |_| {} }
+    }
+
     /// Prints a warning once, and records it for later uses of the module from the cache.
     pub fn warn(&mut self, warning: &str) {
         let line = format!("WARNING: {}\n", escape::lines(warning));

@@ -51,7 +51,7 @@ impl Session {
 
     /// The cache of this user, as set by the options and the environment.
     pub fn cache(&self) -> Cache {
-        Cache::open(&self.options.build.cache_settings())
+        Cache::open(&self.options.build.cache_settings()).saying(self.reporter.line_at_once())
     }
 
     /// A new directory for temporary files.

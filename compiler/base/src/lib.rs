@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
 //! Services for several layers of the compiler: the cache, the scratch directory of a run, bounded reading of files and of none but regular ones,
-//! progress lines, and wildcards. Independent of scripts.
+//! progress lines, wildcards, programs that do not outlive the run, and what a signal that ends it removes. Independent of scripts.
 
 pub mod cache;
 pub mod glob;
+pub mod programs;
 pub mod progress;
 pub mod read;
 pub mod regular;
 pub mod scratch;
+pub mod unfinished;

@@ -3,8 +3,9 @@
 //! A progress line for interactive users: on standard error, only if that is a terminal, and only after half a second.
 //! It disappears when the work is done. Drawn by indicatif.
 
-use std::io::{self, IsTerminal, Read};
+use std::io::{self, IsTerminal, Read, Write};
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::sync::{Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -13,6 +14,19 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 /// Work that takes less time shows no progress.
 const QUIET: Duration = Duration::from_millis(500);
 const STEP: Duration = Duration::from_millis(250);
+
+/// What is shown at present, if anything is.
+static SHOWN: Mutex<Option<ProgressBar>> = Mutex::new(None);
+
+/// Prints a line on standard error, above the progress that is shown. It has no control characters.
+pub fn line(text: &str) {
+    let shown = SHOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    match &*shown {
+        Some(bar) if !bar.is_hidden() => bar.println(text),
+        // Nobody can be told of an error.
+        _ => drop(writeln!(io::stderr(), "{text}")),
+    }
+}
 
 /// Work in progress; it ends when this is dropped.
 pub struct Progress {
@@ -60,6 +74,7 @@ impl Progress {
             if ended.recv_timeout(QUIET) == Err(RecvTimeoutError::Timeout) {
                 later.set_draw_target(target());
                 later.enable_steady_tick(STEP);
+                *SHOWN.lock().unwrap_or_else(PoisonError::into_inner) = Some(later);
             }
         };
         let thread = || std::thread::Builder::new().spawn(show).ok();
@@ -88,6 +103,7 @@ impl Drop for Progress {
             drop(sender);
             let _ = thread.join();
             self.bar.finish_and_clear();
+            SHOWN.lock().unwrap_or_else(PoisonError::into_inner).take();
         }
     }
 }

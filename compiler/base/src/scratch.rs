@@ -7,15 +7,16 @@
 
 use std::fs::File;
 use std::io;
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use nix::errno::Errno;
 use nix::fcntl::{FcntlArg, FdFlag, Flock, FlockArg, fcntl};
-use tempfile::TempDir;
+
+use super::unfinished::Unfinished;
 
 /// Earlier versions preserved `spile-` and six letters or digits: none of those names begins like this.
-const PREFIX: &str = "spile-run-";
+pub(crate) const PREFIX: &str = "spile-run-";
 /// Of one that is preserved and cannot be marked.
 const KEPT_PREFIX: &str = "spile-kept-";
 const KEPT: &str = ".kept";
@@ -23,26 +24,47 @@ const KEPT: &str = ".kept";
 /// A private directory for temporary files; dropping it removes it.
 pub struct Scratch {
     // Fields are dropped in this order: the directory must not be seen unlocked while it exists.
-    directory: TempDir,
+    directory: Directory,
     lock: Option<Flock<File>>,
+}
+
+struct Directory {
+    path: PathBuf,
+    /// None: it stays.
+    unfinished: Option<Unfinished>,
+}
+
+impl Drop for Directory {
+    fn drop(&mut self) {
+        if self.unfinished.is_some() {
+            let _ = std::fs::remove_dir_all(&self.path);
+        }
+    }
 }
 
 impl Scratch {
     /// Creates one in `place`, and removes those of killed runs.
     pub fn below(place: &Path) -> io::Result<Scratch> {
         remove_strays(place);
-        // Whatever the umask is: what becomes a module is made in it.
-        let private: std::fs::Permissions = std::os::unix::fs::PermissionsExt::from_mode(0o700);
         loop {
-            let directory = tempfile::Builder::new().prefix(PREFIX).permissions(private.clone()).tempdir_in(place)?;
+            let mut unfinished = None;
+            let make = |path: &Path| {
+                unfinished = Some(Unfinished::new(path));
+                std::fs::DirBuilder::new().mode(0o700).create(path)
+            };
+            let made = tempfile::Builder::new().prefix(PREFIX).make_in(place, make)?;
+            let path = made.into_temp_path().keep()?;
+            let directory = Directory { path, unfinished };
+            // Whatever the umask is: what becomes a module is made in it.
+            let private = std::fs::set_permissions(&directory.path, std::fs::Permissions::from_mode(0o700));
             // Until it is locked another run may take it for a dead run's, and remove it.
-            let opened = match File::open(directory.path()) {
+            let opened = match private.and_then(|()| File::open(&directory.path)) {
                 Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
                 opened => opened?,
             };
             // File systems that lock no directories: nobody will take this one for a dead run's there.
             let lock = locked(opened);
-            if lock.as_ref().is_none_or(|lock| is_at(lock, directory.path())) {
+            if lock.as_ref().is_none_or(|lock| is_at(lock, &directory.path)) {
                 return Ok(Scratch { directory, lock });
             }
         }
@@ -50,7 +72,7 @@ impl Scratch {
 
     /// The directory.
     pub fn path(&self) -> &Path {
-        self.directory.path()
+        &self.directory.path
     }
 
     /// While programs started now run, the directory counts as used.
@@ -62,9 +84,10 @@ impl Scratch {
     }
 
     /// Preserves the directory after the run.
-    pub fn keep(self) -> PathBuf {
+    pub fn keep(mut self) -> PathBuf {
         let is_marked = File::create(self.path().join(KEPT)).is_ok();
-        let path = self.directory.keep();
+        self.directory.unfinished = None;
+        let path = self.path().to_path_buf();
         let name = path.file_name().and_then(|name| name.to_str()?.strip_prefix(PREFIX));
         match name.filter(|_| !is_marked) {
             // On a full disk there is room for another name.
@@ -157,8 +180,8 @@ mod tests {
         let mut sleep = std::process::Command::new("sleep").arg("60").spawn().unwrap();
         dead.share_with_programs(false);
         // As if the run had been killed: the lock is released, the directory stays.
-        let Scratch { directory, lock } = dead;
-        let _ = directory.keep();
+        let Scratch { mut directory, lock } = dead;
+        directory.unfinished = None;
         let lock = lock.unwrap();
         nix::unistd::close(std::os::fd::AsRawFd::as_raw_fd(&*lock)).unwrap();
         std::mem::forget(lock);

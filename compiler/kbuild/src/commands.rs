@@ -12,6 +12,7 @@ use super::{BuildError, Stage, make};
 use spile_abi::escape;
 use spile_abi::say::say;
 use spile_base::cache::{Cache, Key};
+use spile_base::programs;
 
 /// Why there is no module.
 pub(super) enum Failure {
@@ -85,7 +86,7 @@ fn run(words: &[String], runner: &Runner) -> Result<(), FailedCommand> {
     command.args(arguments).current_dir(runner.directory).stdin(Stdio::null());
     let complaint = |text: String| FailedCommand { program: program.clone(), text };
     let started = Instant::now();
-    let output = command.output().map_err(|error| complaint(error.to_string()))?;
+    let output = programs::output(&mut command).map_err(|error| complaint(error.to_string()))?;
     let made = words.iter().skip_while(|word| *word != "-o").nth(1).or(words.last());
     let made = made.and_then(|path| Path::new(path).file_name()).unwrap_or_default().to_string_lossy();
     runner

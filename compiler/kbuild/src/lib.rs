@@ -233,13 +233,14 @@ fn recipe(
     if cache.directory().is_none() {
         return Ok(None);
     }
-    say(&format!("compiling the runtime for {}, once for each kernel", request.release));
     // Of several processes that need the same recipe, one records it and the others wait.
-    let _lock = cache.lock(Kind::Runtime, key);
+    let what = format!("the runtime for {}", spile_abi::escape::line(&request.release));
+    let _lock = cache.lock(Kind::Runtime, key, &what);
     if let Some(recipe) = recorded() {
         notes.push("runtime: cached".into());
         return Ok(Some(recipe));
     }
+    say(&format!("compiling the runtime for {}, once for each kernel", request.release));
     let apart = work.join("runtime");
     std::fs::create_dir(&apart).map_err(|error| BuildError::File { path: apart.clone(), error: error.to_string() })?;
     let recipe = record::record(request, runtime, compiler, &apart)?;

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use spile_abi::say::say;
+use spile_base::programs;
 
 use super::compiler::Compiler;
 use super::{BuildError, Request};
@@ -65,7 +66,7 @@ pub(super) fn run(
     // With a vmlinux in the tree, Kbuild would generate BTF for each module, with programs that may not be built there.
     make.arg("CONFIG_DEBUG_INFO_BTF_MODULES=");
     make.arg("--no-print-directory").args(variables).args(targets).stdin(Stdio::null());
-    let output = make.output().map_err(|error| match error.kind() {
+    let output = programs::output(&mut make).map_err(|error| match error.kind() {
         std::io::ErrorKind::NotFound => BuildError::NoMake,
         _ => BuildError::Failed { log: format!("running make: {error}") },
     })?;

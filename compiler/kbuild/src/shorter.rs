@@ -60,7 +60,7 @@ fn directly(steps: &Steps, request: &Request, runtime: &Runtime, recorded: &Path
     make::environment(&mut command, &direct);
     command.envs(runner.environment.iter().filter_map(|variable| variable.split_once('=')));
     command.args(words.iter().skip(1)).arg("-###").current_dir(runner.directory).stdin(Stdio::null());
-    let said = command.output().ok().filter(|output| output.status.success())?;
+    let said = spile_base::programs::output(&mut command).ok().filter(|output| output.status.success())?;
     let mut script = programs(&String::from_utf8_lossy(&said.stderr), &direct)?;
     script.extend(others.iter().cloned());
     run_all(&script, REFERENCE, &[], &runner).ok()?;

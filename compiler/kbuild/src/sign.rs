@@ -53,7 +53,10 @@ pub fn sign(build_dir: &Path, keys: &Keys, module: &Path) -> Result<(), BuildErr
         return Err(BuildError::NoSigner { looked: program });
     }
     let config = std::fs::read_to_string(build_dir.join(".config")).unwrap_or_default();
-    let output = Command::new(&program)
+    let mut signer = Command::new(&program);
+    // It may ask for the key's passphrase.
+    spile_base::programs::end_with_this_thread(&mut signer);
+    let output = signer
         .arg(hash(&config))
         .arg(&keys.key)
         .arg(&keys.certificate)

@@ -5,6 +5,7 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
+use spile_abi::escape;
 use spile_base::cache::Cache;
 use spile_core::emit::{Form, Units};
 use spile_core::plan::{ModuleInfo, Plan};
@@ -30,8 +31,10 @@ pub(super) fn compile(session: &mut Session, job: Job, scripts: &[ast::Script]) 
     refuse_empty(session, &job, scripts)?;
     if job.last_pass == 1 {
         let names = [job.script.name()].into_iter().chain(session.options.script.more.iter().map(|_| INPUT.into()));
-        let texts =
-            scripts.iter().zip(names).map(|(script, name)| format!("# file {name}\n{}", syntax::print::script(script)));
+        let texts = scripts
+            .iter()
+            .zip(names)
+            .map(|(script, name)| format!("# file {}\n{}", escape::line(&name), syntax::print::script(script)));
         return print_text(["# parse tree dump".to_string()].into_iter().chain(texts));
     }
     let Job { limits, defines, name, last_pass, target, script, .. } = job;

@@ -19,6 +19,7 @@ use std::time::Duration;
 use nix::libc;
 use shell_words::quote;
 use spile_abi::escape;
+use spile_base::programs;
 use spilerun::error::Exit;
 use spilerun::signals::Signals;
 
@@ -361,6 +362,7 @@ const MOST_LINE: u64 = 64 << 10;
 fn release_of(reporter: &Reporter, host: &Host) -> Result<String, Failed> {
     let failed = |error: std::io::Error| reporter.error(format!("running ssh: {error}"));
     let mut command = host.ssh("uname -r -m");
+    programs::end_with_this_thread(&mut command);
     let mut child =
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::inherit()).spawn().map_err(failed)?;
     let mut bytes = Vec::new();
@@ -393,6 +395,7 @@ fn compiler(release: &str, words: &[OsString], directory: &Path) -> Command {
         .arg(directory)
         .args(["-r", release])
         .env_remove(spile_replay::top::COMMANDS);
+    programs::end_with_this_thread(&mut compiler);
     compiler
 }
 

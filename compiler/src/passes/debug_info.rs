@@ -6,7 +6,9 @@
 use std::io::Write;
 use std::path::Path;
 
+use spile_abi::escape;
 use spile_base::cache::Cache;
+use spile_base::unfinished::NewFile;
 use spile_core::plan::Plan;
 use spile_kbuild as kbuild;
 
@@ -36,7 +38,7 @@ pub fn write(
     })?;
     let path = directory.join(place);
     save(&path, &bytes).map_err(|error| session.reporter.error(format!("writing {}: {error}", path.display())))?;
-    session.reporter.remark(&format!("Debug information: {}", path.display()));
+    session.reporter.remark(&format!("Debug information: {}", escape::line(&path.display().to_string())));
     Ok(())
 }
 
@@ -44,10 +46,9 @@ pub fn write(
 fn save(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
     let parent = path.parent().unwrap_or(Path::new("."));
     std::fs::create_dir_all(parent)?;
-    let mut file = tempfile::Builder::new().prefix(".spile").tempfile_in(parent)?;
-    file.write_all(bytes)?;
+    let mut file = NewFile::in_directory(parent, ".spile")?;
+    file.file().write_all(bytes)?;
     let permissions = std::os::unix::fs::PermissionsExt::from_mode(0o644);
-    file.as_file().set_permissions(permissions)?;
-    file.persist(path).map_err(|error| error.error)?;
-    Ok(())
+    file.file().set_permissions(permissions)?;
+    file.persist(path)
 }

@@ -7,6 +7,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use spile_base::programs;
 use spile_syntax::ast::{Block, Expr, ExprKind, FunctionBody, Item, Script};
 use spile_syntax::visit;
 
@@ -63,7 +64,7 @@ pub(super) fn compile(headers: &BTreeSet<String>, directory: &Path) -> Compiled 
             .args(["-g", "-gz=none", "-fno-eliminate-unused-debug-types", "-c", "-o"])
             .arg(&object)
             .arg(&source);
-        let made = compiler.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).status();
+        let made = programs::status(compiler.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()));
         let read = std::fs::read_to_string(&rule).unwrap_or_default();
         inputs.extend(prerequisites(&read).filter(|path| *path != source));
         made.is_ok_and(|status| status.success()).then(|| (header.clone(), object))

@@ -9,6 +9,7 @@ use sha2::{Digest, Sha256};
 
 use spile_base::cache::Key;
 use spile_base::scratch::Scratch;
+use spile_base::unfinished::NewFile;
 use spile_core::plan::Limits;
 use spile_core::program::Program;
 use spile_kbuild as kbuild;
@@ -125,11 +126,11 @@ pub fn deliver(session: &Session, module: &Path) -> Result<PathBuf, Failed> {
     let place = session.options.build.module_directory.as_deref().unwrap_or(Path::new(""));
     let target = place.join(module.file_name().unwrap_or_default());
     let written = (|| {
-        let mut file = tempfile::Builder::new().prefix(".spile").tempfile_in(Path::new(".").join(place))?;
-        file.write_all(&std::fs::read(module)?)?;
+        let mut file = NewFile::in_directory(&Path::new(".").join(place), ".spile")?;
+        file.file().write_all(&std::fs::read(module)?)?;
         let permissions = std::os::unix::fs::PermissionsExt::from_mode(0o644);
-        file.as_file().set_permissions(permissions)?;
-        file.persist(&target).map_err(|error| error.error)
+        file.file().set_permissions(permissions)?;
+        file.persist(&target)
     })();
     written.map_err(|error| session.reporter.error(format!("writing {}: {error}", target.display())))?;
     Ok(target)

@@ -4,6 +4,7 @@
 
 use std::path::Path;
 
+use spile_abi::escape;
 use spile_base::read;
 use spile_core::elaborate;
 use spile_core::library::{self, Library};
@@ -135,7 +136,8 @@ fn open_library(session: &Session, environment: &Environment) -> Result<Library,
 fn is_there(directory: &Path, reporter: &Reporter) -> bool {
     let is_there = directory.try_exists().unwrap_or(true);
     if !is_there {
-        reporter.notice(&format!("WARNING: -I {}: there is no such directory", directory.display()));
+        let name = directory.display().to_string();
+        reporter.notice(&format!("WARNING: -I {}: there is no such directory", escape::line(&name)));
     }
     is_there
 }

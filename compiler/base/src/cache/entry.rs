@@ -13,6 +13,8 @@ use std::path::Path;
 
 use sha2::{Digest, Sha256};
 
+use crate::unfinished::NewFile;
+
 const MAGIC: &[u8; 14] = b"spile-cache 1\n";
 const DIGEST: usize = 32;
 /// The part of an entry that consists of a single file.
@@ -82,11 +84,11 @@ impl Entry {
     pub fn save(&self, path: &Path) -> std::io::Result<u64> {
         crate::read::can_be_replaced(path)?;
         let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        let mut file = tempfile::Builder::new().prefix(".spile").tempfile_in(directory)?;
-        self.write(file.as_file_mut())?;
-        let size = file.as_file().metadata()?.len();
-        std::fs::set_permissions(file.path(), std::os::unix::fs::PermissionsExt::from_mode(0o644))?;
-        file.persist(path).map_err(|error| error.error)?;
+        let mut file = NewFile::in_directory(directory, ".spile")?;
+        self.write(file.file())?;
+        let size = file.file().metadata()?.len();
+        file.file().set_permissions(std::os::unix::fs::PermissionsExt::from_mode(0o644))?;
+        file.persist(path)?;
         Ok(size)
     }
 

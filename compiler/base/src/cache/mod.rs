@@ -12,20 +12,23 @@
 mod bound;
 mod entry;
 mod inputs;
+mod lock;
 mod place;
 
 use std::fs::{File, OpenOptions};
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::time::{Duration, SystemTime};
 
-use nix::fcntl::{Flock, FlockArg};
 use sha2::{Digest, Sha256};
+
+use crate::unfinished::NewFile;
 
 pub use bound::{CacheEntry, size_text};
 pub use entry::{Entry, FILE_PART, Mapped, file_in};
 pub use inputs::Inputs;
+pub use lock::Lock;
 pub use place::{DEFAULT_LIMIT, Settings, check_scratch_parent};
 
 /// The kind of an entry; each has its own directory.
@@ -100,6 +103,8 @@ pub struct Cache {
     /// Entries are read but not written.
     read_only: bool,
     notices: Mutex<Vec<String>>,
+    /// Prints a line at once.
+    say: fn(&str),
 }
 
 impl Cache {
@@ -108,7 +113,15 @@ impl Cache {
     pub fn open(settings: &Settings) -> Cache {
         let place::UsableCache { directory, refused, notices } = place::usable(settings);
         let notices = Mutex::new(notices);
-        Cache { directory, refused, limit: settings.limit, poisoned: settings.poisoned, read_only: false, notices }
+        Cache {
+            directory,
+            refused,
+            limit: settings.limit,
+            poisoned: settings.poisoned,
+            read_only: false,
+            notices,
+            say: |_| {},
+        }
     }
 
     /// The same for a process that writes nothing: entries are found, and none is stored.
@@ -126,7 +139,13 @@ impl Cache {
             poisoned: false,
             read_only: false,
             notices: Mutex::default(),
+            say: |_| {},
         }
+    }
+
+    /// With a function that prints a line at once: what another process is waited for.
+    pub fn saying(self, say: fn(&str)) -> Cache {
+        Cache { say, ..self }
     }
 
     /// Its directory; None: no cache.
@@ -224,10 +243,10 @@ impl Cache {
         let path = path.ok_or_else(|| std::io::Error::other("there is no cache to write to"))?;
         let directory = path.parent().unwrap_or(Path::new("."));
         make_directory(directory)?;
-        let mut file = tempfile::Builder::new().prefix(NEW).tempfile_in(directory)?;
-        entry::write_streamed(file.as_file_mut(), about, fill)?;
+        let mut file = NewFile::in_directory(directory, NEW)?;
+        entry::write_streamed(file.file(), about, fill)?;
         check(file.path())?;
-        file.persist(&path).map_err(|error| error.error)?;
+        file.persist(&path)?;
         self.keep_bound(&path);
         Ok(())
     }
@@ -239,20 +258,12 @@ impl Cache {
         file.is_some_and(|file| file.set_modified(SystemTime::now()).is_ok() || file.metadata().is_ok())
     }
 
-    /// Held while an entry is made, so that of several processes that need it one makes it and the others wait. None:
-    /// the lock is not available, and several may do the same work.
-    pub fn lock(&self, kind: Kind, key: &Key) -> Option<Lock> {
+    /// Held while an entry, `what`, is made, so that of several processes that need it one makes it and the others wait. None: the
+    /// lock is not available, or whoever has it makes no progress, and several may do the same work.
+    pub fn lock(&self, kind: Kind, key: &Key, what: &str) -> Option<Lock> {
         let path = self.path(kind, key).filter(|_| !self.read_only)?.with_extension(&LOCK[1..]);
         make_directory(path.parent()?).ok()?;
-        loop {
-            let lock = Flock::lock(File::create(&path).ok()?, FlockArg::LockExclusive).ok()?;
-            // The previous holder may have removed the file that is now locked.
-            let same =
-                std::fs::metadata(&path).is_ok_and(|there| lock.metadata().is_ok_and(|own| own.ino() == there.ino()));
-            if same {
-                return Some(Lock { path, _held: lock });
-            }
-        }
+        lock::take(path, what, self.say, &mut || std::thread::sleep(lock::PAUSE))
     }
 
     /// `KIND/KEY`.
@@ -271,18 +282,6 @@ impl Cache {
     }
 }
 
-/// The lock of an entry being made; the file is removed on drop.
-pub struct Lock {
-    path: PathBuf,
-    _held: Flock<File>,
-}
-
-impl Drop for Lock {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_file(&self.path);
-    }
-}
-
 /// Creates a directory that only its owner can write to, with its parents.
 fn make_directory(directory: &Path) -> std::io::Result<()> {
     std::os::unix::fs::DirBuilderExt::mode(std::fs::DirBuilder::new().recursive(true), 0o700).create(directory)
@@ -291,10 +290,9 @@ fn make_directory(directory: &Path) -> std::io::Result<()> {
 fn write(path: &Path, entry: &Entry) -> std::io::Result<()> {
     let directory = path.parent().unwrap_or(Path::new("."));
     make_directory(directory)?;
-    let mut file = tempfile::Builder::new().prefix(NEW).tempfile_in(directory)?;
-    entry.write(file.as_file_mut())?;
-    file.persist(path).map_err(|error| error.error)?;
-    Ok(())
+    let mut file = NewFile::in_directory(directory, NEW)?;
+    entry.write(file.file())?;
+    file.persist(path)
 }
 
 #[cfg(test)]

@@ -136,7 +136,7 @@ fn what_others_can_write_below_is_not_used() {
         assert!(
             cache.get(kind, &key("a")).is_none()
                 && !cache.put(kind, &key("a"), &entry)
-                && cache.lock(kind, &key("a")).is_none()
+                && cache.lock(kind, &key("a"), "it").is_none()
         );
     }
     assert_eq!(cache.get(Kind::Embedded, &key("a")).is_none(), given);
@@ -194,7 +194,7 @@ fn a_place_that_cannot_be_made_is_said() {
     let directory = private();
     std::fs::write(directory.path().join("file"), "").unwrap();
     let cache = cache(&directory.path().join("file/cache"), 1 << 20);
-    assert!(cache.directory().is_none() && cache.lock(Kind::Module, &key("a")).is_none());
+    assert!(cache.directory().is_none() && cache.lock(Kind::Module, &key("a"), "it").is_none());
     assert_eq!(cache.take_notices().len(), 1);
 }
 
@@ -222,7 +222,7 @@ fn of_two_that_need_an_entry_one_waits() {
         for _ in 0..4 {
             scope.spawn(|| {
                 let cache = cache(directory.path(), 1 << 20);
-                let _lock = cache.lock(Kind::Runtime, &key("a")).unwrap();
+                let _lock = cache.lock(Kind::Runtime, &key("a"), "it").unwrap();
                 if cache.get(Kind::Runtime, &key("a")).is_none() {
                     made.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
                     std::thread::sleep(Duration::from_millis(20));
@@ -248,7 +248,7 @@ fn a_reader_changes_nothing() {
     assert!(Cache::open(&settings).put(Kind::Index, &key("a"), &entry));
     let cache = Cache::open_read_only(&settings);
     assert_eq!(cache.get(Kind::Index, &key("a")), Some(entry.clone()));
-    assert!(!cache.put(Kind::Index, &key("b"), &entry) && cache.lock(Kind::Index, &key("b")).is_none());
+    assert!(!cache.put(Kind::Index, &key("b"), &entry) && cache.lock(Kind::Index, &key("b"), "it").is_none());
     let path = cache.path(Kind::Index, &key("a")).unwrap();
     std::fs::write(&path, "damaged").unwrap();
     assert!(cache.get(Kind::Index, &key("a")).is_none() && path.exists());

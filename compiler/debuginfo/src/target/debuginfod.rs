@@ -20,6 +20,7 @@ use sha2::{Digest, Sha256};
 
 use crate::Elf;
 use spile_base::cache::{Cache, Key, Kind, size_text};
+use spile_base::programs;
 
 const CONNECT: Duration = Duration::from_secs(10);
 /// elfutils' default for DEBUGINFOD_TIMEOUT: a server unpacks a package before it answers.
@@ -87,7 +88,7 @@ impl Servers {
         let key = Key::new(Sha256::new_with_prefix(format!("debuginfod {hex}")));
         let path = cache.path(Kind::Debug, &key).ok_or_else(Vec::new)?;
         // One fetches, the others wait for it.
-        let _lock = cache.lock(Kind::Debug, &key);
+        let _lock = cache.lock(Kind::Debug, &key, &format!("the file with build-id {hex}"));
         if cache.use_file(Kind::Debug, &key) && check(&path, build_id, own).is_ok() {
             return Ok(path);
         }
@@ -122,12 +123,11 @@ impl Servers {
         let seconds = |time: Duration| time.as_secs().to_string();
         curl.args(["--connect-timeout", &seconds(CONNECT), "--max-time", &seconds(WHOLE)]);
         curl.args(["--user-agent", concat!("spile/", env!("CARGO_PKG_VERSION")), "--", url]);
-        let mut child = curl.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().map_err(
-            |error| match error.kind() {
+        let mut child = programs::spawn(curl.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()))
+            .map_err(|error| match error.kind() {
                 io::ErrorKind::NotFound => io::Error::other("debuginfod takes curl, which is not installed"),
                 _ => error,
-            },
-        )?;
+            })?;
         let copied = match child.stdout.take() {
             Some(out) => self.copy(read_beside(out), url, name, file),
             None => Ok(()),
