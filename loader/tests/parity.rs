@@ -10,7 +10,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 
-use spile_abi::format::{Directive, Flags, Histogram, Piece, Pretty, PrettyOp, PrettyStyle, Size, decode, encode};
+use spile_abi::format::{
+    Directive, Flags, Histogram, MAX_PARTS, Piece, Pretty, PrettyOp, PrettyStyle, Size, decode, encode,
+};
 use spilerun::records::format::render;
 use spilerun::records::payload::Payload;
 use spilerun::records::symbol::Symbols;
@@ -279,9 +281,11 @@ fn loader_and_runtime_write_the_same() {
             // As the loader has them: empty literals are not encoded.
             let objects: Vec<Arc<Pretty>> = descriptions
                 .iter()
-                .map(|description| Arc::new(Pretty::decode(description).expect("what was encoded")))
+                .map(|description| {
+                    Arc::new(Pretty::decode(description, &mut MAX_PARTS.clone()).expect("what was encoded"))
+                })
                 .collect();
-            let pieces = decode(&format, &objects).expect("what was encoded");
+            let pieces = decode(&format, &objects, &mut MAX_PARTS.clone()).expect("what was encoded");
             Case { pieces, format, descriptions, payload, room: random.one_of(&[1, 2, 9, 64, 512, 4096]) }
         })
         .collect();

@@ -69,8 +69,8 @@ pub fn meta(bytes: &[u8]) {
     let _ = (
         spilerun::elf::section(bytes, ".spile.meta"),
         spilerun::elf::note(bytes, b"GNU", 3),
-        format::decode(bytes, &[Arc::new(Pretty::default())]),
-        Pretty::decode(bytes),
+        format::decode(bytes, &[Arc::new(Pretty::default())], &mut format::MAX_PARTS.clone()),
+        Pretty::decode(bytes, &mut format::MAX_PARTS.clone()),
     );
 }
 

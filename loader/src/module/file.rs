@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use spile_abi::budget;
-use spile_abi::format::{Piece, Pretty};
+use spile_abi::format::{MAX_PARTS, Piece, Pretty};
 use spile_abi::meta::{self, Meta, MetaError};
 use spile_abi::seal;
 
@@ -152,13 +152,14 @@ impl Description {
     pub fn decode(path: &Path, section: &[u8]) -> Result<Description, Error> {
         let meta = decode_meta(path, section)?;
         let path = || path.to_path_buf();
+        let mut left = MAX_PARTS;
         let described = meta.descriptions.iter().enumerate().map(|(index, description)| {
-            let decoded = Pretty::decode(description).map(Arc::new);
+            let decoded = Pretty::decode(description, &mut left).map(Arc::new);
             decoded.map_err(|error| Error::Description { path: path(), index, error })
         });
         let descriptions = described.collect::<Result<Vec<_>, _>>()?;
         let decoded = meta.formats.iter().enumerate().map(|(index, format)| {
-            let decoded = spile_abi::format::decode(format, &descriptions);
+            let decoded = spile_abi::format::decode(format, &descriptions, &mut left);
             decoded.map_err(|error| Error::Format { path: path(), index, error })
         });
         let formats = decoded.collect::<Result<_, _>>()?;

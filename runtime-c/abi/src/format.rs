@@ -264,6 +264,8 @@ pub enum FormatError {
     TooDeep,
     /// There is no description of that number.
     NoDescription(u32),
+    /// More than [`MAX_PARTS`].
+    TooMany,
 }
 
 impl std::fmt::Display for FormatError {
@@ -273,11 +275,16 @@ impl std::fmt::Display for FormatError {
             FormatError::Unknown(byte) => write!(f, "a format has an unknown operation or value {byte}"),
             FormatError::TooDeep => write!(f, "a format's repeats nest deeper than {MAX_NESTING}"),
             FormatError::NoDescription(number) => write!(f, "a format's object has no description {number}"),
+            FormatError::TooMany => write!(f, "formats have more than {MAX_PARTS} parts"),
         }
     }
 }
 
 impl std::error::Error for FormatError {}
+
+/// Maximum parts of all formats and descriptions of a script together: pieces, operations, names of numbers. One of a byte in
+/// the bytecode takes 64 in memory.
+pub const MAX_PARTS: usize = 4 << 20;
 
 /// Maximum nesting of repeats.
 pub const MAX_NESTING: usize = 16;
@@ -347,11 +354,11 @@ impl Pretty {
     }
 
     /// Decodes the bytecode of [`Pretty::encode`].
-    pub fn decode(bytes: &[u8]) -> Result<Pretty, FormatError> {
-        let mut reader = Reader { bytes };
+    pub fn decode(bytes: &[u8], left: &mut usize) -> Result<Pretty, FormatError> {
+        let mut reader = Reader { bytes, left };
         let size = reader.u32()?;
         let (user, narrow) = (size & PRETTY_USER != 0, size & PRETTY_NARROW != 0);
-        Ok(Pretty { size: size & !(PRETTY_USER | PRETTY_NARROW), user, narrow, ops: reader.ops(0)? })
+        Ok(Pretty { size: size & !(PRETTY_USER | PRETTY_NARROW), user, narrow, ops: reader.ops(0, false)? })
     }
 }
 
@@ -531,11 +538,13 @@ fn encode_ops(ops: &[PrettyOp], bytes: &mut Vec<u8>) {
     bytes.push(0);
 }
 
-/// Decodes a format's bytecode; invalid bytes give an error. `descriptions`: by the numbers that its objects have.
-pub fn decode(bytes: &[u8], descriptions: &[Arc<Pretty>]) -> Result<Vec<Piece>, FormatError> {
-    let mut reader = Reader { bytes };
+/// Decodes a format's bytecode; invalid bytes give an error. `descriptions`: by the numbers that its objects have. `left`: of
+/// [`MAX_PARTS`].
+pub fn decode(bytes: &[u8], descriptions: &[Arc<Pretty>], left: &mut usize) -> Result<Vec<Piece>, FormatError> {
+    let mut reader = Reader { bytes, left };
     let mut pieces = Vec::new();
     loop {
+        reader.one_part()?;
         pieces.push(match reader.u8()? {
             0 => return Ok(pieces),
             1 => Piece::Literal(reader.literal()?),
@@ -571,11 +580,18 @@ pub fn decode(bytes: &[u8], descriptions: &[Arc<Pretty>]) -> Result<Vec<Piece>, 
     }
 }
 
-struct Reader<'b> {
+struct Reader<'b, 'l> {
     bytes: &'b [u8],
+    /// Parts that may still come.
+    left: &'l mut usize,
 }
 
-impl<'b> Reader<'b> {
+impl<'b> Reader<'b, '_> {
+    fn one_part(&mut self) -> Result<(), FormatError> {
+        *self.left = self.left.checked_sub(1).ok_or(FormatError::TooMany)?;
+        Ok(())
+    }
+
     fn take(&mut self, length: usize) -> Result<&'b [u8], FormatError> {
         let (taken, rest) = self.bytes.split_at_checked(length).ok_or(FormatError::Truncated)?;
         self.bytes = rest;
@@ -620,21 +636,27 @@ impl<'b> Reader<'b> {
 
     fn names(&mut self) -> Result<Vec<(i64, Vec<u8>)>, FormatError> {
         let table = self.literal()?;
-        let mut table = Reader { bytes: &table };
+        let mut table = Reader { bytes: &table, left: self.left };
         let mut names = Vec::new();
         while !table.bytes.is_empty() {
+            table.one_part()?;
             let (number, length) = (table.i64()?, table.u8()?);
             names.push((number, table.take(usize::from(length))?.to_vec()));
         }
         Ok(names)
     }
 
-    fn ops(&mut self, depth: usize) -> Result<Vec<PrettyOp>, FormatError> {
+    /// `is_part`: of the ops around it, whose end is its own.
+    fn ops(&mut self, depth: usize, is_part: bool) -> Result<Vec<PrettyOp>, FormatError> {
         if depth > MAX_NESTING {
             return Err(FormatError::TooDeep);
         }
         let mut ops = Vec::new();
         loop {
+            if is_part && self.bytes.is_empty() {
+                return Ok(ops);
+            }
+            self.one_part()?;
             ops.push(match self.u8()? {
                 0 => return Ok(ops),
                 1 => PrettyOp::Literal(self.literal()?),
@@ -656,8 +678,8 @@ impl<'b> Reader<'b> {
                 4 => PrettyOp::StringPointer { offset: self.u32()? },
                 5 => {
                     let (offset, count, stride, length) = (self.u32()?, self.u32()?, self.u32()?, self.u32()?);
-                    let mut body = Reader { bytes: self.take(length as usize)? };
-                    PrettyOp::Repeat { offset, count, stride, body: body.ops(depth + 1)? }
+                    let mut body = Reader { bytes: self.take(length as usize)?, left: self.left };
+                    PrettyOp::Repeat { offset, count, stride, body: body.ops(depth + 1, false)? }
                 }
                 6 => PrettyOp::Unknown,
                 9 => PrettyOp::Text { offset: self.u32()?, length: self.u32()? },
@@ -677,9 +699,8 @@ impl<'b> Reader<'b> {
                     }
                     let (count, length) = (u16::from_le_bytes(self.chunk()?), self.u32()?);
                     let values = (0..count).map(|_| Ok(u64::from_le_bytes(self.chunk()?))).collect::<Result<_, _>>()?;
-                    let body = [self.take(length as usize)?, &[0]].concat();
-                    let mut body = Reader { bytes: &body };
-                    PrettyOp::When { offset, size, values, other: other == 1, body: body.ops(depth + 1)? }
+                    let mut body = Reader { bytes: self.take(length as usize)?, left: self.left };
+                    PrettyOp::When { offset, size, values, other: other == 1, body: body.ops(depth + 1, true)? }
                 }
                 other => return Err(FormatError::Unknown(other)),
             });
@@ -690,6 +711,40 @@ impl<'b> Reader<'b> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn pieces_of(bytes: &[u8], descriptions: &[Arc<Pretty>]) -> Result<Vec<Piece>, FormatError> {
+        decode(bytes, descriptions, &mut MAX_PARTS.clone())
+    }
+
+    fn object_of(bytes: &[u8]) -> Result<Pretty, FormatError> {
+        Pretty::decode(bytes, &mut MAX_PARTS.clone())
+    }
+
+    #[test]
+    fn parts_of_a_byte_are_counted() {
+        let few = &mut 5;
+        let literal = [1, 1, 0, b'x'];
+        assert!(decode(&[&literal.repeat(4)[..], &[0]].concat(), &[], few).is_ok());
+        assert_eq!(*few, 0);
+        assert_eq!(decode(&literal, &[], few), Err(FormatError::TooMany));
+        let unknown = [&0u32.to_le_bytes()[..], &[6; 5], &[0]].concat();
+        assert_eq!(Pretty::decode(&unknown, &mut 5), Err(FormatError::TooMany));
+        assert_eq!(Pretty::decode(&unknown, &mut 6).unwrap().ops.len(), 5);
+        let names = PrettyOp::Enum {
+            offset: 0,
+            size: 4,
+            first_bit: 0,
+            bits: 0,
+            signed: true,
+            names: (0..5).map(|number| (number, Vec::new())).collect(),
+        };
+        let body = PrettyOp::Repeat { offset: 0, count: 1, stride: 0, body: vec![names] };
+        let when = PrettyOp::When { offset: 0, size: 1, values: vec![1], other: false, body: vec![body] };
+        let bytes = Pretty { ops: vec![when], ..Pretty::default() }.encode();
+        // With two ends: that of what is printed only if belongs to the ops around it.
+        assert_eq!(Pretty::decode(&bytes, &mut (3 + 5 + 1)), Err(FormatError::TooMany));
+        assert!(Pretty::decode(&bytes, &mut (3 + 5 + 2)).is_ok());
+    }
 
     fn sample() -> Vec<Piece> {
         let flags = Flags { zero: true, sharp: true, ..Flags::default() };
@@ -733,12 +788,12 @@ mod tests {
     fn described() -> [Arc<Pretty>; 1] {
         let object =
             sample().into_iter().find_map(|piece| if let Piece::Pretty(object) = piece { Some(object) } else { None });
-        [Arc::new(Pretty::decode(&object.unwrap().encode()).unwrap())]
+        [Arc::new(object_of(&object.unwrap().encode()).unwrap())]
     }
 
     #[test]
     fn what_is_encoded_is_decoded() {
-        assert_eq!(decode(&encode(&sample(), |_| 0), &described()), Ok(sample()));
+        assert_eq!(pieces_of(&encode(&sample(), |_| 0), &described()), Ok(sample()));
     }
 
     #[test]
@@ -773,13 +828,13 @@ mod tests {
         let pieces = vec![Piece::Pretty(Arc::clone(&descriptions[1])); 2];
         let bytes = encode(&pieces, |pretty| u32::from(pretty.size == 16));
         assert_eq!(bytes.len(), 2 * 5 + 1);
-        assert_eq!(decode(&bytes, &descriptions), Ok(pieces));
-        assert_eq!(decode(&bytes, &descriptions[..1]), Err(FormatError::NoDescription(1)));
+        assert_eq!(pieces_of(&bytes, &descriptions), Ok(pieces));
+        assert_eq!(pieces_of(&bytes, &descriptions[..1]), Err(FormatError::NoDescription(1)));
     }
 
     #[test]
     fn long_literals_are_split() {
-        let pieces = decode(&encode(&[Piece::Literal(vec![b'x'; 70_000])], |_| 0), &[]).unwrap();
+        let pieces = pieces_of(&encode(&[Piece::Literal(vec![b'x'; 70_000])], |_| 0), &[]).unwrap();
         let lengths: Vec<usize> =
             pieces.iter().map(|piece| if let Piece::Literal(text) = piece { text.len() } else { 0 }).collect();
         assert_eq!(lengths, [65_535, 4_465]);
@@ -795,10 +850,10 @@ mod tests {
     fn damaged_bytes_are_errors() {
         let (bytes, description) = (encode(&sample(), |_| 0), described()[0].encode());
         for end in 0..bytes.len() {
-            assert!(decode(&bytes[..end], &described()).is_err(), "{end}");
+            assert!(pieces_of(&bytes[..end], &described()).is_err(), "{end}");
         }
         for end in 0..description.len() {
-            assert!(Pretty::decode(&description[..end]).is_err(), "{end}");
+            assert!(object_of(&description[..end]).is_err(), "{end}");
         }
         let mut seed = 1u64;
         for _ in 0..20_000 {
@@ -806,10 +861,10 @@ mod tests {
             seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
             let at = (seed >> 33) as usize % damaged.len();
             damaged[at] ^= 1 << (seed >> 60 & 7);
-            let _ = decode(&damaged, &described());
+            let _ = pieces_of(&damaged, &described());
             let at = (seed >> 33) as usize % damaged_description.len();
             damaged_description[at] ^= 1 << (seed >> 60 & 7);
-            let _ = Pretty::decode(&damaged_description);
+            let _ = object_of(&damaged_description);
         }
     }
 }

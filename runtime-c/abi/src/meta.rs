@@ -115,6 +115,9 @@ const MAGIC: &[u8; 8] = b"SPILEMET";
 /// Version of the encoding.
 pub const VERSION: u32 = 6;
 
+/// Elements of all lists together: one of four bytes takes up to 72 in memory.
+pub const MAX_ELEMENTS: usize = 4 << 20;
+
 /// Why bytes are not a valid [`Meta`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MetaError {
@@ -128,6 +131,8 @@ pub enum MetaError {
     Trailing(usize),
     /// A string is not UTF-8, or a flag neither 0 nor 1.
     Damaged,
+    /// Its lists have more than [`MAX_ELEMENTS`].
+    TooMany,
 }
 
 impl fmt::Display for MetaError {
@@ -139,6 +144,9 @@ impl fmt::Display for MetaError {
             }
             MetaError::Truncated => write!(f, "the section {SECTION} ends too early"),
             MetaError::Trailing(bytes) => write!(f, "the section {SECTION} is {bytes} bytes too long"),
+            MetaError::TooMany => {
+                write!(f, "the lists of the section {SECTION} have more than {MAX_ELEMENTS} elements")
+            }
             MetaError::Damaged => write!(f, "the section {SECTION} is damaged"),
         }
     }
@@ -236,13 +244,15 @@ fn put_bytes(bytes: &mut Vec<u8>, text: &[u8]) {
 
 struct Reader<'b> {
     bytes: &'b [u8],
+    /// Elements that may still come.
+    left: usize,
 }
 
 impl<'b> Reader<'b> {
     /// Of what follows the magic and the version, which are checked.
     fn after_magic(bytes: &'b [u8]) -> Result<Self, MetaError> {
         let rest = bytes.strip_prefix(MAGIC).ok_or(MetaError::NotMeta)?;
-        let mut reader = Reader { bytes: rest };
+        let mut reader = Reader { bytes: rest, left: MAX_ELEMENTS };
         match reader.u32()? {
             VERSION => Ok(reader),
             version => Err(MetaError::Version(version)),
@@ -295,7 +305,11 @@ impl<'b> Reader<'b> {
     /// Every element takes at least the four bytes of a count, so a list that claims more elements ends early.
     fn list<T>(&mut self, read: impl Fn(&mut Self) -> Result<T, MetaError>) -> Result<Vec<T>, MetaError> {
         let count = self.u32()?;
-        (0..count).map(|_| read(self)).collect()
+        let mut one = || {
+            self.left = self.left.checked_sub(1).ok_or(MetaError::TooMany)?;
+            read(self)
+        };
+        (0..count).map(|_| one()).collect()
     }
 
     fn target(&mut self) -> Result<Target, MetaError> {
