@@ -8,6 +8,7 @@
 #include <linux/cred.h>
 #include <linux/moduleparam.h>
 #include <linux/pid.h>
+#include <linux/pid_namespace.h>
 #include <linux/printk.h>
 #include <linux/sched.h>
 #include <linux/rcupdate.h>
@@ -44,6 +45,13 @@ bool spile_owner_is_limited __read_mostly;
 /* No mutex: the owner's process could be kept from running while it has it. */
 static DEFINE_RAW_SPINLOCK(opener_lock);
 static struct pid *opener;
+
+/*
+ * Of the process ids that the loader knows. It is only compared: the namespace may be gone, and
+ * another one be where it was, when there is no loader any more.
+ */
+static const struct pid_namespace *loader_processes;
+static unsigned int loader_level;
 
 void spile_owner_init(void)
 {
@@ -154,7 +162,25 @@ static void set_opener(struct pid *pid)
 
 void spile_owner_opened(void)
 {
+	const struct pid_namespace *processes = task_active_pid_ns(current);
+
+	WRITE_ONCE(loader_level, processes->level);
+	WRITE_ONCE(loader_processes, processes);
 	set_opener(get_pid(task_tgid(current)));
+}
+
+u32 spile_owner_process(void)
+{
+	unsigned int level = READ_ONCE(loader_level);
+	const struct pid *pid;
+	u32 number = 0;
+
+	rcu_read_lock();
+	pid = task_tgid(current);
+	if (pid && level <= pid->level && pid->numbers[level].ns == READ_ONCE(loader_processes))
+		number = pid->numbers[level].nr;
+	rcu_read_unlock();
+	return number;
 }
 
 void spile_owner_closed(void)

@@ -63,6 +63,11 @@ bool spile_owner_may_log(void);
 /* The current process has opened the device for a session, or has closed it. */
 void spile_owner_opened(void);
 void spile_owner_closed(void);
+/*
+ * The id of the current process where the one that has opened it runs (a PID namespace); 0: there it
+ * has none. In any context.
+ */
+u32 spile_owner_process(void);
 
 /* Records that SPILE_SET has changed a global. */
 void spile_owner_has_set(void);

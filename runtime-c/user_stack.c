@@ -18,6 +18,7 @@
 #include "context.h"
 #include "memory.h"
 #include "original_return.h"
+#include "owner.h"
 #include "user_files.h"
 #include "user_known.h"
 #include "user_maps.h"
@@ -119,7 +120,7 @@ static inline u64 place_in(const struct spile_mapping *mapping, u64 file_place,
 	if (likely(file_place))
 		return file_place |
 		       (offset_of_code(mapping, address) & ((1ull << SPILE_PLACE_SHIFT) - 1));
-	return mapping->kind == SPILE_MAPPING_ANONYMOUS ? task_tgid_nr(current) : 0;
+	return mapping->kind == SPILE_MAPPING_ANONYMOUS ? spile_owner_process() : 0;
 }
 
 static inline u64 frame_place(const struct user_walk *walk)

@@ -11,6 +11,7 @@
 # stdout: ^counts: 3 3 3, 3 3 3, 3 3 3, 3 3 3$
 # stdout: ^lengths: 3 3 3, 3 3 3$
 # stdout: ^a global twice: 0 0 0$
+# stdout: ^loaded under another name: 3 3 3$
 # stdout: ^its title: 0 0 0$
 # stdout: ^its text is escaped: .*\\n.*\\x1b
 # stdout: ^at random: [0-9]+ run, [1-9][0-9]* refused$
@@ -78,6 +79,9 @@ echo "counts: $(these count:$first=4294967295 count:$first=1000000 count:$last=4
 echo "lengths: $(these bytes:1=4294967295 bytes:$global=70000)"
 each twice
 echo "a global twice: $all"
+each loads=another
+unloaded another
+echo "loaded under another name: $all"
 each 'text:1=a\nERROR: forged\e[2J' 'text:2=\r\e]0;x\007'
 echo "its title: $all"
 # Same length as before: the module itself returns its description with the length that was compiled in.

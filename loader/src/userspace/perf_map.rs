@@ -126,12 +126,17 @@ impl Map {
     }
 }
 
+/// The user whose files a process makes, by its `status`. Not the owner of its directory: any process can make that root.
+fn creator(status: &str) -> Option<u32> {
+    status.lines().find_map(|line| line.strip_prefix("Uid:")?.split_whitespace().nth(3)?.parse().ok())
+}
+
 /// Opens the file in the namespaces of the process or, if that has ended, in ours. It must belong to that user or root,
 /// because any user may write to /tmp; where users may mount, a file of root's can be any one. Links are not followed: they could lead to a file of root's, or to a file system
 /// that does not answer.
 fn open(process: u32) -> Option<File> {
-    let own = fs::metadata(format!("/proc/{process}")).ok().map(|found| found.uid());
     let status = fs::read_to_string(format!("/proc/{process}/status")).unwrap_or_default();
+    let own = creator(&status);
     let inside = status.lines().find_map(|line| line.strip_prefix("NSpid:")?.split_whitespace().last());
     let inside = inside.map(|number| PathBuf::from(format!("/proc/{process}/root/tmp/perf-{number}.map")));
     // Here /tmp itself is root's, and may be a link.

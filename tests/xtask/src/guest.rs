@@ -152,8 +152,8 @@ fn with_programs(guest: &mut Guest, root: &Path) -> Result<()> {
     let strace = Path::new("/usr/bin/strace");
     guest.program(strace, strace).context("strace is in the package strace")?;
     let programs = [
-        "caller", "calls", "calls32", "debugger", "device", "forge", "hold", "ioctls", "line", "load", "measure",
-        "measures", "restless", "rpcd", "served", "shown", "starved", "without",
+        "attacker", "caller", "calls", "calls32", "debugger", "device", "forge", "hold", "ioctls", "line", "load",
+        "measure", "measures", "restless", "rpcd", "served", "shown", "starved", "without",
     ];
     for name in programs {
         guest.program(crate::fixtures::program(root, name)?, format!("/usr/bin/{name}"))?;
