@@ -222,9 +222,9 @@ impl DebugInfo {
         self.0.return_address(at)
     }
 
-    /// Namespaces, types and functions around a function of that name: `ns::Class`, or nothing.
-    pub fn scope(&self, id: FunctionId, name: &str) -> Result<String, Error> {
-        self.0.scope(id, name)
+    /// The scopes of all functions of that name: namespaces, types and functions around each.
+    pub fn scopes(&self, name: &str) -> Result<Vec<(FunctionId, String)>, Error> {
+        self.0.scopes(name)
     }
 
     /// The directory in which the function's file was compiled: the path of its file may begin there.

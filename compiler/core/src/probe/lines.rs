@@ -2,9 +2,10 @@
 
 //! The argument of `function("...")` and `statement("...")`: functions by name and file, and lines in them.
 
-use std::collections::BTreeMap;
+use std::cell::RefCell;
+use std::collections::{BTreeMap, HashMap, HashSet};
 
-use spile_debuginfo::{self as debuginfo, DebugInfo, Function, FunctionPattern, Statement};
+use spile_debuginfo::{self as debuginfo, DebugInfo, Function, FunctionId, FunctionPattern, Statement};
 
 /// Which lines of a function are selected.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -49,7 +50,12 @@ pub(super) fn parse(text: &str) -> Option<(FunctionPattern, Lines)> {
 }
 
 /// Where the functions of files begin, to distinguish a function's own lines from those of code inlined into it.
-pub(super) struct FunctionStarts(BTreeMap<String, Vec<Start>>);
+pub(super) struct FunctionStarts {
+    /// By file, sorted by line.
+    starts: BTreeMap<String, Vec<Start>>,
+    /// Where functions of a file, line and name end: a template has an instance in each of many classes.
+    ends: RefCell<HashMap<(String, u32, String), u32>>,
+}
 
 /// Where one begins.
 struct Start {
@@ -63,14 +69,24 @@ impl FunctionStarts {
     pub(super) fn new(debug: &DebugInfo, pattern: &FunctionPattern) -> Result<FunctionStarts, debuginfo::Error> {
         let mut starts: BTreeMap<String, Vec<Start>> = BTreeMap::new();
         if pattern.file.is_some() {
+            let mut scopes: (String, HashMap<FunctionId, String>) = Default::default();
             for id in debug.find_functions(&FunctionPattern { name: "*".into(), file: pattern.file.clone() })? {
-                let function = debug.function(id)?;
-                let scope = debug.scope(id, &function.name)?;
-                let name = if scope.is_empty() { function.name } else { [&scope, "::", &function.name].concat() };
-                starts.entry(function.file).or_default().push(Start { line: function.line, name });
+                let Function { name, file, line, .. } = debug.function(id)?;
+                // They come sorted by name.
+                if scopes.0 != name {
+                    scopes = (name.clone(), debug.scopes(&name)?.into_iter().collect());
+                }
+                let scope = scopes.1.get(&id).map_or("", String::as_str);
+                let name = if scope.is_empty() { name } else { [scope, "::", &name].concat() };
+                starts.entry(file).or_default().push(Start { line, name });
             }
         }
-        Ok(FunctionStarts(starts))
+        Ok(FunctionStarts::of(starts))
+    }
+
+    fn of(mut starts: BTreeMap<String, Vec<Start>>) -> FunctionStarts {
+        starts.values_mut().for_each(|all| all.sort_by_key(|start| start.line));
+        FunctionStarts { starts, ends: RefCell::default() }
     }
 
     /// The statements from a function's line to where the next one begins.
@@ -83,12 +99,22 @@ impl FunctionStarts {
     /// From the function's own line to where the next one of its file begins that is not in it, as lambdas are, methods of local
     /// classes, closures, and nested functions of gcc's.
     pub(super) fn lines_of(&self, function: &Function) -> std::ops::Range<u32> {
-        let all = self.0.get(&function.file).map_or(&[][..], Vec::as_slice);
-        let is_own = |start: &&Start| start.line == function.line && is_called(&start.name, &function.name);
-        let own: Vec<String> = all.iter().filter(is_own).map(|start| format!("{}::", start.name)).collect();
-        let is_within = |start: &Start| own.iter().any(|own| start.name.starts_with(own));
-        let others = all.iter().filter(|start| start.line > function.line && !is_within(start));
-        function.line..others.map(|start| start.line).min().unwrap_or(u32::MAX)
+        let key = (function.file.clone(), function.line, function.name.clone());
+        let end = *self.ends.borrow_mut().entry(key).or_insert_with(|| self.end_of(function));
+        function.line..end
+    }
+
+    fn end_of(&self, function: &Function) -> u32 {
+        let all = self.starts.get(&function.file).map_or(&[][..], Vec::as_slice);
+        let [first, behind] = [function.line, function.line.saturating_add(1)]
+            .map(|line| all.partition_point(|start| start.line < line).min(all.len()));
+        let (here, later) = (all.get(first..behind).unwrap_or_default(), all.get(behind..).unwrap_or_default());
+        let own: HashSet<&str> =
+            here.iter().map(|start| start.name.as_str()).filter(|name| is_called(name, &function.name)).collect();
+        let is_within = |start: &Start| {
+            start.name.match_indices("::").any(|(at, _)| start.name.get(..at).is_some_and(|around| own.contains(around)))
+        };
+        later.iter().find(|start| !is_within(start)).map_or(u32::MAX, |start| start.line)
     }
 }
 
@@ -163,7 +189,7 @@ mod tests {
         let start = |line, name: &str| Start { line, name: name.into() };
         let starts =
             [start(3, "ns::f"), start(5, "ns::f::{lambda#1}::operator()"), start(9, "ns::f::In::g"), start(12, "h")];
-        let starts = FunctionStarts([("a.cc".to_string(), starts.into())].into());
+        let starts = FunctionStarts::of([("a.cc".to_string(), starts.into())].into());
         let lines_of = |line, name: &str| {
             starts.lines_of(&Function {
                 name: name.into(),

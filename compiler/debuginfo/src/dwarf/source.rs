@@ -47,6 +47,11 @@ impl Source for Dwarf {
         Ok(own.map(|own| String::from_utf8_lossy(own.scope).into_owned()).unwrap_or_default())
     }
 
+    fn scopes(&self, name: &str) -> Result<Vec<(FunctionId, String)>, Error> {
+        let all = self.index()?.functions_named(name.as_bytes());
+        Ok(all.map(|own| (FunctionId::of(own.die), String::from_utf8_lossy(own.scope).into_owned())).collect())
+    }
+
     fn function_names(&self) -> Result<Vec<String>, Error> {
         let functions = self.index()?.functions();
         let mut names: Vec<String> =

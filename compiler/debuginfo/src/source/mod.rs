@@ -67,6 +67,11 @@ pub(crate) trait Source: Send + Sync {
         Ok(String::new())
     }
 
+    /// The same of all functions of that name.
+    fn scopes(&self, _name: &str) -> Result<Vec<(FunctionId, String)>, Error> {
+        Ok(Vec::new())
+    }
+
     /// Names of all functions, sorted, each once.
     fn function_names(&self) -> Result<Vec<String>, Error>;
 
