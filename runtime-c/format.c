@@ -275,9 +275,16 @@ unsigned int spile_format_render(const unsigned char *format, unsigned int forma
 			break;
 		case SPILE_FORMAT_HISTOGRAM:
 			if (!spile_code_has(&code, SPILE_HISTOGRAM_CODE) ||
-			    !spile_histogram_render(&text, code.at, &payload))
+			    !spile_histogram_render(&text, code.at, NULL, &payload))
 				goto end;
 			code.at += SPILE_HISTOGRAM_CODE;
+			break;
+		case SPILE_FORMAT_CHART:
+			if (!spile_code_has(&code, SPILE_CHART_CODE + SPILE_HISTOGRAM_CODE) ||
+			    !spile_histogram_render(&text, code.at + SPILE_CHART_CODE, code.at,
+						    &payload))
+				goto end;
+			code.at += SPILE_CHART_CODE + SPILE_HISTOGRAM_CODE;
 			break;
 		default:
 			goto end;

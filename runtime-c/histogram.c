@@ -1,17 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * The chart of a histogram, as SystemTap draws it: a row for each bucket from two before the
- * first that has values to two after the last, with a bar of at most HIST_WIDTH columns; gaps of
- * more than four empty rows are replaced by one with `~`. Values outside the range of a linear
- * histogram have a row only if there are any. The twin of loader/src/histogram.rs. Any context;
- * bounded by the buckets.
+ * first that has values to two after the last, with a bar of at most 50 columns; gaps of more
+ * than four empty rows are replaced by one with `~`. The script may have other numbers (-D
+ * HIST_WIDTH, HIST_ELISION). Values outside the range of a linear histogram have a row only if
+ * there are any. The twin of loader/src/records/histogram.rs. Any context; bounded by the buckets.
  */
 #include "histogram.h"
 #include "script.h"
 
 enum {
-	HIST_WIDTH = 50,	/* columns of the longest bar */
-	HIST_ELISION = 2,	/* empty rows that are kept next to a non-empty one */
+	COLUMNS = 50,		/* of the longest bar */
+	KEPT = 2,		/* empty rows next to a non-empty one */
+	KEPT_ALL = 255,
+	MARGIN = 2,		/* empty rows before the first and after the last */
 	LOG_ZERO = 64,		/* the bucket of 0 */
 };
 
@@ -22,6 +24,8 @@ struct chart {
 	__u64 low;
 	__u64 width;
 	unsigned int buckets;
+	unsigned int columns;
+	unsigned int kept;
 };
 
 static __u64 value_of(const struct chart *chart, unsigned int bucket)
@@ -86,7 +90,7 @@ static void write_row(struct spile_text *text, const struct chart *chart, unsign
 	spile_text_number(text, value < 0 ? 0 - (__u64)value : (__u64)value, 10);
 	spile_text_literal(text, " |");
 	spile_text_repeat(text, '@', bar);
-	spile_text_repeat(text, ' ', HIST_WIDTH - bar + 1 + count_columns - digits(count));
+	spile_text_repeat(text, ' ', chart->columns - bar + 1 + count_columns - digits(count));
 	spile_text_number(text, count, 10);
 	spile_text_byte(text, '\n');
 }
@@ -94,9 +98,11 @@ static void write_row(struct spile_text *text, const struct chart *chart, unsign
 /* Neither the bucket nor those beside it have values. */
 static bool is_in_gap(const struct chart *chart, unsigned int bucket, unsigned int last)
 {
-	unsigned int from = bucket > HIST_ELISION ? bucket - HIST_ELISION : 0;
-	unsigned int to = bucket + HIST_ELISION < last ? bucket + HIST_ELISION : last;
+	unsigned int from = bucket > chart->kept ? bucket - chart->kept : 0;
+	unsigned int to = bucket + chart->kept < last ? bucket + chart->kept : last;
 
+	if (chart->kept == KEPT_ALL)
+		return false;
 	for (; from <= to; from++)
 		if (value_of(chart, from))
 			return false;
@@ -122,7 +128,7 @@ static void draw(struct spile_text *text, const struct chart *chart)
 	}
 	if (!most)
 		return;
-	for (i = 0; i < HIST_ELISION; i++) {
+	for (i = 0; i < MARGIN; i++) {
 		/* Without negative values there are no negative rows. */
 		if (first > 0 && (chart->linear || first != LOG_ZERO))
 			first--;
@@ -133,16 +139,14 @@ static void draw(struct spile_text *text, const struct chart *chart)
 		first++;
 	if (chart->linear && last == chart->buckets - 1 && !value_of(chart, last))
 		last--;
-	scale = most / HIST_WIDTH + (most % HIST_WIDTH != 0);
-	if (most <= HIST_WIDTH)
-		scale = 1;
+	scale = most / chart->columns + (most % chart->columns != 0);
 	for (i = first; i <= last; i++)
 		if (label_width(chart, i) > columns)
 			columns = label_width(chart, i);
 
 	spile_text_repeat(text, ' ', columns - 5);
 	spile_text_literal(text, "value |");
-	spile_text_repeat(text, '-', HIST_WIDTH);
+	spile_text_repeat(text, '-', chart->columns);
 	spile_text_literal(text, " count\n");
 	for (i = first; i <= last; i++) {
 		if (is_in_gap(chart, i, last)) {
@@ -160,15 +164,21 @@ static void draw(struct spile_text *text, const struct chart *chart)
 }
 
 bool spile_histogram_render(struct spile_text *text, const unsigned char *code,
-			    struct spile_payload *payload)
+			    const unsigned char *layout, struct spile_payload *payload)
 {
-	struct chart chart = { .linear = code[0] == SPILE_HISTOGRAM_LINEAR };
+	struct chart chart = {
+		.linear = code[0] == SPILE_HISTOGRAM_LINEAR,
+		.columns = layout ? layout[0] : COLUMNS,
+		.kept = layout ? layout[1] : KEPT,
+	};
 	__s64 high;
 
 	chart.low = spile_get_u64((const char *)code + 1);
 	high = spile_get_u64((const char *)code + 9);
 	chart.width = spile_get_u64((const char *)code + 17);
 	chart.buckets = SPILE_MAX_BUCKETS;
+	if (!chart.columns)
+		return false;
 	if (chart.linear) {
 		__u64 inner;
 

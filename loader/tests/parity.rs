@@ -11,7 +11,7 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 
 use spile_abi::format::{
-    Directive, Flags, Histogram, MAX_PARTS, Piece, Pretty, PrettyOp, PrettyStyle, Size, decode, encode,
+    Chart, Directive, Flags, Histogram, MAX_PARTS, Piece, Pretty, PrettyOp, PrettyStyle, Size, decode, encode,
 };
 use spilerun::records::format::render;
 use spilerun::records::payload::Payload;
@@ -126,7 +126,7 @@ impl Random {
 
     fn piece(&mut self) -> Piece {
         match self.below(7) {
-            5 => Piece::Histogram(self.histogram()),
+            5 => Piece::Histogram(self.histogram(), self.chart()),
             0 => Piece::Literal(self.bytes(10)),
             1 => {
                 let size = self.below(40) as u32;
@@ -142,6 +142,11 @@ impl Random {
         }
         let low = self.one_of(&[0, -100, 1000, i64::MIN]);
         Histogram::Linear { low, high: low + self.below(1000) as i64, width: 1 + self.below(300) as i64 }
+    }
+
+    fn chart(&mut self) -> Chart {
+        let columns = self.one_of(&[50, 50, 1, 20, 255]);
+        Chart { columns, kept: self.one_of(&[Some(2), Some(2), Some(0), Some(1), Some(200), None]) }
     }
 
     /// Counts of a histogram's buckets, most of them 0.
@@ -185,7 +190,7 @@ impl Random {
                         _ => payload.extend(self.long().to_le_bytes()),
                     }
                 }
-                Piece::Histogram(histogram) => {
+                Piece::Histogram(histogram, _) => {
                     let counts = self.counts(*histogram);
                     self.part_of(counts, &mut payload);
                 }

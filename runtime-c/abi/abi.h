@@ -618,6 +618,11 @@ enum spile_format_op {
 	 * the script (script.h) for the runtime; uses a payload part of its own
 	 */
 	SPILE_FORMAT_DESCRIBED = 5,
+	/*
+	 * u8 columns of the longest bar, at least 1; u8 empty rows that are kept next to one that
+	 * is not empty, 255: all; then as SPILE_FORMAT_HISTOGRAM
+	 */
+	SPILE_FORMAT_CHART = 6,
 };
 /*
  * Conversions of addresses to text: only in the loader, which looks up symbols

@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use spile_abi::format::{self, Directive, Flags, Histogram, Piece, Pretty, PrettyOp, PrettyStyle, Size};
+use spile_abi::format::{self, Chart, Directive, Flags, Histogram, Piece, Pretty, PrettyOp, PrettyStyle, Size};
 use spile_abi::meta::{Meta, Probe};
 use spile_abi::record::{FORMAT_STACK, FORMAT_TEXT, Kind, Record, STACK_FULL};
 use spilerun::records::recording::names::Kept;
@@ -41,9 +41,12 @@ fn recording() -> Vec<u8> {
     let formats = [
         vec![directive(b'd'), Piece::Literal(NAME.as_bytes().to_vec()), directive(b's')],
         vec![directive(b'm'), directive(b'u'), directive(b'c')],
-        vec![Piece::Pretty(Arc::clone(&pretty)), Piece::Histogram(Histogram::Log)],
+        vec![Piece::Pretty(Arc::clone(&pretty)), Piece::Histogram(Histogram::Log, Chart::default())],
         vec![directive(b'K'), directive(b'U'), directive(b'd')],
-        vec![Piece::Histogram(Histogram::Linear { low: i64::MIN + 1, high: i64::MAX - 1, width: i64::MAX })],
+        vec![Piece::Histogram(
+            Histogram::Linear { low: i64::MIN + 1, high: i64::MAX - 1, width: i64::MAX },
+            Chart { columns: 1, kept: None },
+        )],
     ];
     let meta = Meta {
         name: "script".into(),

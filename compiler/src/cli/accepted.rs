@@ -40,11 +40,7 @@ const ACCEPTED: &[(&str, bool, &str)] = &[
 ];
 
 /// Names that `-D` gives SystemTap's runtime, and why they mean nothing here.
-const DEFINES: &[(&str, &str)] = &[
-    ("HIST_ELISION", "not used: a chart shows a gap of more than four empty rows as one"),
-    ("HIST_WIDTH", "not used: charts are 50 columns wide"),
-    ("STP_MAX_BUCKETS", "not used: a histogram has at most 128 buckets"),
-];
+const DEFINES: &[(&str, &str)] = &[("STP_MAX_BUCKETS", "not used: a histogram has at most 128 buckets")];
 
 /// Definitions for the command line.
 pub fn arguments() -> impl Iterator<Item = Arg> {

@@ -2,11 +2,11 @@
 
 //! `-D NAME=VALUE`: the limits that guard a script, with SystemTap's names and defaults.
 
-use spile_abi::format::STACK_FRAMES;
+use spile_abi::format::{Chart, STACK_FRAMES};
 use spile_core::plan::Limits;
 
 /// Names that [`read`] knows, for help and messages.
-pub const NAMES: &str = "INTERRUPTIBLE, KRETACTIVE, MAXACTION, MAXACTION_INTERRUPTIBLE, MAXBACKTRACE, MAXERRORS, MAXMAPENTRIES, MAXNESTING, \
+pub const NAMES: &str = "HIST_ELISION, HIST_WIDTH, INTERRUPTIBLE, KRETACTIVE, MAXACTION, MAXACTION_INTERRUPTIBLE, MAXBACKTRACE, MAXERRORS, MAXMAPENTRIES, MAXNESTING, \
      MAXSKIPPED, MAXSTACKBYTES, MAXSTACKWAIT, MAXSTRINGLEN, MAXTRACE, MAXTRYLOCK, MINSTACKSPACE, STP_ALIBI, STP_NO_OVERLOAD, STP_OVERLOAD_INTERVAL, STP_OVERLOAD_THRESHOLD, STRUCT_DEPTH, TRYLOCKDELAY, WHOLE_LOCKS";
 
 /// Sizes and methods of SystemTap's runtime that ours does not have.
@@ -57,6 +57,10 @@ pub fn read(defines: &[String], limits: &mut Limits) -> Result<Vec<(String, Stri
         let small = |low: u32, high: u32| number(low.into(), high.into()).map(|number| number as u32);
         let most = i32::MAX as u32;
         match name {
+            // Negative: all rows.
+            "HIST_ELISION" if value.starts_with('-') && is_number(value) => limits.chart.kept = None,
+            "HIST_ELISION" => limits.chart.kept = Some(small(0, most)?.min(Chart::MOST.into()) as u8),
+            "HIST_WIDTH" => limits.chart.columns = small(1, 255)? as u8,
             "INTERRUPTIBLE" => interruptible = small(0, 1)? == 1,
             "KRETACTIVE" => limits.active_returns = small(1, 1 << 20)?,
             "MAXACTION" => actions = Some(small(1, most)?),
@@ -112,6 +116,10 @@ fn statements_per_run(interruptible: bool, interruptible_actions: Option<u32>, a
     }
 }
 
+fn is_number(text: &str) -> bool {
+    text.parse::<i64>().is_ok()
+}
+
 fn is_name(text: &str) -> bool {
     text.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
         && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
@@ -154,6 +162,16 @@ mod tests {
         assert_eq!(wait(&["MAXTRYLOCK=1000"]), Ok(10_000_000));
         assert_eq!(wait(&["TRYLOCKDELAY=1", "MAXTRYLOCK=5"]), Ok(5_000));
         assert_eq!(wait(&["TRYLOCKDELAY=1000000", "MAXTRYLOCK=1000000"]), Ok(1_000_000_000));
+    }
+
+    #[test]
+    fn charts() {
+        let chart = |defines: &[&str]| limits(defines).map(|limits| (limits.chart.columns, limits.chart.kept));
+        assert_eq!(chart(&[]), Ok((50, Some(2))));
+        assert_eq!(chart(&["HIST_WIDTH=20", "HIST_ELISION=0"]), Ok((20, Some(0))));
+        assert_eq!(chart(&["HIST_ELISION=-1"]), Ok((50, None)));
+        assert_eq!(chart(&["HIST_ELISION=1000"]), Ok((50, Some(254))));
+        assert!(chart(&["HIST_WIDTH=0"]).is_err() && chart(&["HIST_ELISION=-x"]).is_err());
     }
 
     #[test]

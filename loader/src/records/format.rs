@@ -35,7 +35,7 @@ pub fn render(
             directive.render(payload, symbols, text)
         }
         Piece::Pretty(description) => pretty::render(description, payload, text),
-        Piece::Histogram(kind) => histogram::render(*kind, payload, text),
+        Piece::Histogram(kind, chart) => histogram::render(*kind, *chart, payload, text),
     })
 }
 

@@ -56,7 +56,7 @@ pub fn parts(
                 pretty::render(description, payload, &mut text)
                     .map(|()| Part::Value(Value::Object(text.as_bytes().to_vec())))
             }
-            Piece::Histogram(kind) => histogram(*kind, payload).map(Part::Value),
+            Piece::Histogram(kind, _) => histogram(*kind, payload).map(Part::Value),
         };
         match part {
             Ok(part) => parts.push(part),
@@ -113,6 +113,8 @@ fn histogram(kind: Histogram, payload: &mut Payload<'_>) -> Result<Value, ShortP
 
 #[cfg(test)]
 mod tests {
+    use spile_abi::format::Chart;
+
     use super::*;
     use crate::records::user::Users;
 
@@ -130,7 +132,7 @@ mod tests {
             directive(b's', Size::None),
             directive(b'c', Size::None),
             directive(b'm', Size::None),
-            Piece::Histogram(Histogram::Linear { low: 0, high: 1, width: 1 }),
+            Piece::Histogram(Histogram::Linear { low: 0, high: 1, width: 1 }, Chart::default()),
         ];
         let long = |value: i64| value.to_le_bytes().to_vec();
         let part = |bytes: &[u8]| {

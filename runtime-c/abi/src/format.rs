@@ -15,7 +15,7 @@ pub enum Piece {
     /// An object, printed by its description.
     Pretty(Arc<Pretty>),
     /// A histogram. Payload: the counts of its buckets, u64 each, as one memory part.
-    Histogram(Histogram),
+    Histogram(Histogram, Chart),
 }
 
 /// The buckets of a histogram.
@@ -32,6 +32,28 @@ pub enum Histogram {
         /// Values of one bucket.
         width: i64,
     },
+}
+
+/// How a histogram is drawn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Chart {
+    /// Columns of the longest bar, at least 1.
+    pub columns: u8,
+    /// Empty rows that are kept next to a non-empty one; None: all.
+    pub kept: Option<u8>,
+}
+
+impl Chart {
+    /// In bytecode: all empty rows are kept.
+    const ALL: u8 = u8::MAX;
+    /// Most rows that a script may ask for; a histogram has fewer.
+    pub const MOST: u8 = Chart::ALL - 1;
+}
+
+impl Default for Chart {
+    fn default() -> Chart {
+        Chart { columns: 50, kept: Some(2) }
+    }
 }
 
 /// Maximum number of buckets.
@@ -304,7 +326,7 @@ pub fn max_payload(pieces: &[Piece], string_bytes: u32) -> u32 {
         let part = match piece {
             Piece::Literal(_) => 0,
             Piece::Pretty(pretty) => pretty.max_payload(string_bytes),
-            Piece::Histogram(histogram) => string_part(histogram.buckets() * 8),
+            Piece::Histogram(histogram, _) => string_part(histogram.buckets() * 8),
             Piece::Directive(directive) => {
                 let stars = [directive.width, directive.precision].iter().filter(|size| **size == Size::Star).count();
                 let value = match directive.conversion {
@@ -436,12 +458,16 @@ pub fn encode(pieces: &[Piece], mut number: impl FnMut(&Arc<Pretty>) -> u32) -> 
                 bytes.push(5);
                 bytes.extend(number(pretty).to_le_bytes());
             }
-            Piece::Histogram(histogram) => {
+            Piece::Histogram(histogram, chart) => {
                 let (kind, numbers) = match *histogram {
                     Histogram::Linear { low, high, width } => (1, [low, high, width]),
                     Histogram::Log => (2, [0; 3]),
                 };
-                bytes.extend([4, kind]);
+                let kept = chart.kept.unwrap_or(Chart::ALL);
+                match *chart == Chart::default() {
+                    true => bytes.extend([4, kind]),
+                    false => bytes.extend([6, chart.columns, kept, kind]),
+                }
                 numbers.iter().for_each(|number| bytes.extend(number.to_le_bytes()));
             }
         }
@@ -566,14 +592,15 @@ pub fn decode(bytes: &[u8], descriptions: &[Arc<Pretty>], left: &mut usize) -> R
                 let description = descriptions.get(number as usize).ok_or(FormatError::NoDescription(number))?;
                 Piece::Pretty(Arc::clone(description))
             }
-            4 => {
-                let kind = reader.u8()?;
-                let (low, high, width) = (reader.i64()?, reader.i64()?, reader.i64()?);
-                Piece::Histogram(match kind {
-                    1 if low <= high && width > 0 => Histogram::Linear { low, high, width },
-                    2 => Histogram::Log,
-                    other => return Err(FormatError::Unknown(other)),
-                })
+            4 => Piece::Histogram(reader.histogram()?, Chart::default()),
+            6 => {
+                let (columns, kept) = (reader.u8()?, reader.u8()?);
+                let kept = (kept != Chart::ALL).then_some(kept);
+                let chart = Chart { columns, kept };
+                if columns == 0 || chart == Chart::default() {
+                    return Err(FormatError::Unknown(columns));
+                }
+                Piece::Histogram(reader.histogram()?, chart)
             }
             other => return Err(FormatError::Unknown(other)),
         });
@@ -610,6 +637,16 @@ impl<'b> Reader<'b, '_> {
 
     fn u32(&mut self) -> Result<u32, FormatError> {
         Ok(u32::from_le_bytes(self.chunk()?))
+    }
+
+    fn histogram(&mut self) -> Result<Histogram, FormatError> {
+        let kind = self.u8()?;
+        let (low, high, width) = (self.i64()?, self.i64()?, self.i64()?);
+        match kind {
+            1 if low <= high && width > 0 => Ok(Histogram::Linear { low, high, width }),
+            2 => Ok(Histogram::Log),
+            other => Err(FormatError::Unknown(other)),
+        }
     }
 
     fn i64(&mut self) -> Result<i64, FormatError> {
@@ -779,8 +816,9 @@ mod tests {
                     PrettyOp::Unknown,
                 ],
             })),
-            Piece::Histogram(Histogram::Linear { low: -10, high: 100, width: 10 }),
-            Piece::Histogram(Histogram::Log),
+            Piece::Histogram(Histogram::Linear { low: -10, high: 100, width: 10 }, Chart::default()),
+            Piece::Histogram(Histogram::Log, Chart { columns: 20, kept: None }),
+            Piece::Histogram(Histogram::Log, Chart { columns: 50, kept: Some(0) }),
         ]
     }
 
@@ -843,7 +881,7 @@ mod tests {
     #[test]
     fn room_for_every_part() {
         // A long for the star, a long; 40 bytes after a length; two strings of up to 15 bytes.
-        assert_eq!(max_payload(&sample(), 16), 8 + 8 + 48 + 2 * 24 + (4 + 14 * 8 + 4) + (4 + 128 * 8 + 4));
+        assert_eq!(max_payload(&sample(), 16), 8 + 8 + 48 + 2 * 24 + (4 + 14 * 8 + 4) + 2 * (4 + 128 * 8 + 4));
     }
 
     #[test]

@@ -16,7 +16,7 @@ use spile_abi::device::{
     self, Arming, Counters, CountersList, File, Gate, GateState, Info, Keep, Measure, Owner, Sample, Set, Setup, State,
     Switch, Symbol, Unwind, UnwindRule, Verdict,
 };
-use spile_abi::format::{self, Directive, Flags, Histogram, Named, Piece, Pretty, PrettyOp, PrettyStyle, Size};
+use spile_abi::format::{self, Chart, Directive, Flags, Histogram, Named, Piece, Pretty, PrettyOp, PrettyStyle, Size};
 use spile_abi::record::{self, Kind, Record, RingHeader, RingWritten};
 
 /// A C expression and its value in Rust.
@@ -214,12 +214,14 @@ fn bytecode() -> Pairs {
         u64::from(Pretty { ops: vec![op], ..Pretty::default() }.encode()[4 + 1 + 4 + 3])
     };
     let fixed = directive(plain, Size::Fixed(1), Size::Star);
+    let chart = |chart| u64::from(format::encode(&[Piece::Histogram(Histogram::Log, chart)], |_| 0)[0]);
     let pairs = [
         ("SPILE_FORMAT_END", u64::from(format::encode(&[], |_| 0)[0])),
         ("SPILE_FORMAT_LITERAL", u64::from(format::encode(&[Piece::Literal(vec![b'x'])], |_| 0)[0])),
         ("SPILE_FORMAT_DIRECTIVE", fixed[0]),
         ("SPILE_FORMAT_DESCRIBED", u64::from(format::encode(&[Piece::Pretty(Arc::default())], |_| 0)[0])),
-        ("SPILE_FORMAT_HISTOGRAM", u64::from(format::encode(&[Piece::Histogram(Histogram::Log)], |_| 0)[0])),
+        ("SPILE_FORMAT_HISTOGRAM", chart(Chart::default())),
+        ("SPILE_FORMAT_CHART", chart(Chart { columns: 1, kept: None })),
         ("SPILE_FLAG_ZERO", flag(Flags { zero: true, ..plain })),
         ("SPILE_FLAG_PLUS", flag(Flags { plus: true, ..plain })),
         ("SPILE_FLAG_MINUS", flag(Flags { minus: true, ..plain })),

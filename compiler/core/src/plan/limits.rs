@@ -2,6 +2,8 @@
 
 //! Limits of a module, and their defaults.
 
+use spile_abi::format::Chart;
+
 /// Limits of section 4.1 of the manual, each set by `-D NAME=VALUE`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Limits {
@@ -44,6 +46,8 @@ pub struct Limits {
     pub struct_depth: Option<u32>,
     /// WHOLE_LOCKS: a handler that changes an array locks all of it.
     pub whole_locks: bool,
+    /// HIST_WIDTH and HIST_ELISION: how histograms are drawn.
+    pub chart: Chart,
     /// STP_ALIBI: handlers do nothing, only their hits are counted.
     pub counts_only: bool,
 }
@@ -71,6 +75,7 @@ impl Default for Limits {
             active_returns: 0,
             struct_depth: None,
             whole_locks: false,
+            chart: Chart::default(),
             counts_only: false,
         }
     }

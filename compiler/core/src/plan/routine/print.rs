@@ -119,7 +119,7 @@ impl Builder<'_, '_> {
                     let map = self.map_of(aggregate.global, &keys, span)?;
                     let histogram = self.histogram(aggregate.global, span)?;
                     let buckets = histogram.buckets();
-                    pieces.push(Piece::Histogram(histogram));
+                    pieces.push(Piece::Histogram(histogram, self.analysis.limits.chart));
                     parts.push(Part::Histogram { map, keys, buckets });
                 }
                 PrintPiece::Directive { directive, width, precision, .. } => {
