@@ -66,7 +66,8 @@ static long get_info(void __user *argument)
 		.header_bytes = SPILE_RING_HEADER_BYTES,
 		.ring_bytes = spile_ring_bytes,
 		.probes = spile_script.probe_count,
-		.errors = atomic_read(&spile_session.errors),
+		.errors = atomic_read(&spile_session.errors) +
+			  atomic_read(&spile_session.suppressed),
 		.memory_bytes = spile_session.memory_bytes + READ_ONCE(spile_session.parts_bytes) +
 				spile_ring_memory(),
 		.armed = spile_sites_armed(),
@@ -74,6 +75,7 @@ static long get_info(void __user *argument)
 			 (READ_ONCE(spile_session.overwrite) ? SPILE_INFO_OVERWRITE : 0) |
 			 (atomic_read(&opened) ? SPILE_INFO_OPENED : 0) |
 			 (spile_script.user_stacks ? SPILE_INFO_USER_STACKS : 0) |
+			 (spile_script.suppress_errors ? SPILE_INFO_SUPPRESSED : 0) |
 			 (READ_ONCE(spile_session.unarmed) ? SPILE_INFO_UNARMED : 0),
 	};
 

@@ -98,8 +98,10 @@ bool spile_guard_report(struct spile_cpu *cpu)
 	if (unlikely(c->error >= SPILE_E_ABORT))
 		return false;
 	/* Errors are handled as in a try; only those that cannot be caught are reported. */
-	if (spile_script.suppress_errors && c->error < SPILE_E_ACTIONS)
+	if (spile_script.suppress_errors && c->error < SPILE_E_ACTIONS) {
+		atomic_inc(&spile_session.suppressed);
 		return true;
+	}
 	if (c->error != SPILE_E_MESSAGE)
 		length = error_text(cpu, cpu->message, spile_message_bytes());
 	else

@@ -29,6 +29,7 @@ struct spile_session {
 	/* all that arms and disarms: for as long as the kernel needs; by no process of the owner */
 	struct mutex lock;
 	atomic_t errors;
+	atomic_t suppressed;	/* errors that only ended their handlers */
 	atomic_t skipped;	/* for MAXSKIPPED: low_stack */
 	atomic_t skips_reported;	/* MAXSKIPPED is exceeded */
 	bool cancelled;		/* the session is ending, arm nothing; set without the lock */

@@ -63,6 +63,7 @@ enum spile_info_flag {
 	SPILE_INFO_OPENED = 4,		/* the device is open */
 	SPILE_INFO_USER_STACKS = 8,	/* the script takes user stacks, or names their addresses */
 	SPILE_INFO_UNARMED = 16,	/* a loader was killed while it armed the probes */
+	SPILE_INFO_SUPPRESSED = 32,	/* an error only ends its handler */
 };
 
 /*

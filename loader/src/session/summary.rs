@@ -2,7 +2,7 @@
 
 //! Messages about a whole session: the module and its buffers at the start, event counts at the end.
 
-use spile_abi::device::{Gate, Info};
+use spile_abi::device::{Gate, Info, SUPPRESSED};
 
 use crate::error::{Error, Exit};
 use crate::module::gate;
@@ -27,12 +27,14 @@ pub fn beginning(subject: &Subject<'_>, info: &Info, rings: usize, output: &mut 
     output.sinks.message(&line);
 }
 
-/// Run-time errors and skipped probes. An error makes the session fail.
+/// Run-time errors and skipped probes. An error makes the session fail, unless it was suppressed.
 pub fn errors(subject: &Subject<'_>, output: &mut Dispatcher, ending: &mut Ending) {
     match subject.device.info() {
         Ok(info) if info.errors > 0 || info.skipped > 0 => {
             output.warn(&format!("Number of errors: {}, skipped probes: {}", info.errors, info.skipped));
-            if info.errors > 0 && ending.exit == Exit::Success {
+            // An error that was not suppressed was reported, and has failed the session.
+            let failed = info.errors > 0 && info.flags & SUPPRESSED == 0;
+            if failed && ending.exit == Exit::Success {
                 ending.exit = Exit::Failed;
             }
         }

@@ -56,7 +56,7 @@ pub struct Info {
     pub skipped: u32,
     /// Bytes allocated by the module, and reserved for its return probes.
     pub memory_bytes: u64,
-    /// [`KEPT`], [`OVERWRITE`], [`OPENED`], [`USER_STACKS`], [`UNARMED`].
+    /// [`KEPT`], [`OVERWRITE`], [`OPENED`], [`USER_STACKS`], [`UNARMED`], [`SUPPRESSED`].
     pub flags: u32,
     /// Probe sites currently armed.
     pub armed: u32,
@@ -72,6 +72,8 @@ pub const OPENED: u32 = 4;
 pub const USER_STACKS: u32 = 8;
 /// [`Info::flags`]: a loader was killed while it armed the probes, which ended the session.
 pub const UNARMED: u32 = 16;
+/// [`Info::flags`]: an error that a script can catch only ends its handler, and the session does not fail.
+pub const SUPPRESSED: u32 = 32;
 
 /// Answer of [`ARMING`]: what is left of arming. Probes that become kprobes are registered one after the other, and enabled when
 /// all are.

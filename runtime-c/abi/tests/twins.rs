@@ -183,6 +183,7 @@ fn numbers() -> Pairs {
         ("SPILE_INFO_OPENED", u64::from(device::OPENED)),
         ("SPILE_INFO_USER_STACKS", u64::from(device::USER_STACKS)),
         ("SPILE_INFO_UNARMED", u64::from(device::UNARMED)),
+        ("SPILE_INFO_SUPPRESSED", u64::from(device::SUPPRESSED)),
         kind("SPILE_RECORD_PAD", Kind::Pad),
         kind("SPILE_RECORD_PRINT", Kind::Print),
         kind("SPILE_RECORD_WARN", Kind::Warn),
