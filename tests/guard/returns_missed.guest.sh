@@ -1,10 +1,12 @@
 # Shows: a call whose return could not be hooked is one hit and one miss in all statistics: the row of --stats, its JSON, and the
-# line at the end; with and without a value saved at the entry. The count agrees with a probe at the function's entry.
+# line at the end, which as staprun is SystemTap's; with and without a value saved at the entry. The count agrees with a probe at the
+# function's entry.
 # script: sleepers --stats=json tests/guard/returns_missed.stp
 # stdout: ^entry: all handled; return: as many hits, 5 or more missed, the others handled$
 # stdout: ^with an entry value: as many hits, 5 or more missed, the others handled$
 # stdout: ^the report has the sum$
 # stdout: ^the table agrees$
+# stdout: ^as staprun: WARNING: Number of errors: 0, skipped probes: [1-9][0-9]*$
 
 sleep_at_once() {
 	for one in 1 2 3 4 5 6; do
@@ -44,3 +46,14 @@ sleep_at_once
 stop INT
 grep 'do_nanosleep.*\.return' sleepers.err | awk '$1 == $2 + $3 && $3 >= 5 { same++ } END { print same == 2 ? "the table agrees" : "the table differs" }'
 gone sleepers
+
+mkdir bin
+ln -s "$(command -v spilerun)" bin/staprun
+PATH=$PWD/bin:$PATH
+staprun sleepers.ko >out 2>staprun.err &
+loader=$!
+wait_for out began
+armed sleepers
+sleep_at_once
+stop INT
+sed 's/^/as staprun: /' staprun.err

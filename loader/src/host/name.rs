@@ -12,7 +12,12 @@ pub fn be_staprun() {
     STAPRUN.store(true, Ordering::Relaxed);
 }
 
+/// Whether it is staprun.
+pub fn is_staprun() -> bool {
+    STAPRUN.load(Ordering::Relaxed)
+}
+
 /// `spilerun`, or `staprun`.
 pub fn name() -> &'static str {
-    if STAPRUN.load(Ordering::Relaxed) { "staprun" } else { "spilerun" }
+    if is_staprun() { "staprun" } else { "spilerun" }
 }

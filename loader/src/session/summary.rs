@@ -5,6 +5,7 @@
 use spile_abi::device::{Gate, Info, SUPPRESSED};
 
 use crate::error::{Error, Exit};
+use crate::host::name;
 use crate::module::gate;
 use crate::options::Options;
 use crate::report;
@@ -30,8 +31,9 @@ pub fn beginning(subject: &Subject<'_>, info: &Info, rings: usize, output: &mut 
 /// Run-time errors and skipped probes. An error makes the session fail, unless it was suppressed.
 pub fn errors(subject: &Subject<'_>, output: &mut Dispatcher, ending: &mut Ending) {
     match subject.device.info() {
-        Ok(info) if info.errors > 0 || info.skipped > 0 => {
-            output.warn(&format!("Number of errors: {}, skipped probes: {}", info.errors, info.skipped));
+        Ok(info) if info.errors > 0 || skipped(subject, &info) > 0 => {
+            let skipped = skipped(subject, &info);
+            output.warn(&format!("Number of errors: {}, skipped probes: {skipped}", info.errors));
             // An error that was not suppressed was reported, and has failed the session.
             let failed = info.errors > 0 && info.flags & SUPPRESSED == 0;
             if failed && ending.exit == Exit::Success {
@@ -41,6 +43,16 @@ pub fn errors(subject: &Subject<'_>, output: &mut Dispatcher, ending: &mut Endin
         Ok(_) => {}
         Err(error) => ending.fail(error),
     }
+}
+
+/// As staprun counts them, returns that could not be probed are among them. Ours have a line of their own.
+fn skipped(subject: &Subject<'_>, info: &Info) -> u64 {
+    let probes = subject.description.meta.probes.len() as u32;
+    let returns = match name::is_staprun() {
+        true => subject.device.counters(probes).unwrap_or_default().iter().map(|counters| counters.return_misses).sum(),
+        false => 0,
+    };
+    u64::from(info.skipped).saturating_add(returns)
 }
 
 /// The script's writes, done or not, if they were restricted, or with `-v`.
@@ -60,7 +72,8 @@ pub fn probes(subject: &Subject<'_>, options: &Options, output: &mut Dispatcher)
             output.sinks.message(&format!("NOTICE: {}", report::account(probe, counters)));
         }
     }
-    if let Some(line) = account::missed(&counters) {
+    // staprun has only the number of all, above.
+    if let Some(line) = account::missed(&counters).filter(|_| !name::is_staprun()) {
         output.warn(&line);
     }
     match options.stats {
