@@ -77,11 +77,14 @@ impl Dispatcher {
         }
     }
 
-    /// The message about repeated warnings at the end of the session; `None` if none was repeated.
-    pub fn repeated_warnings(&self) -> Option<String> {
-        let text =
-            || format!("Number of similar warning messages suppressed: {}. Rerun with -v to see them.", self.repeated);
-        (self.repeated > 0).then(text)
+    /// Tells at the end of the session how many warnings were repeated, if any. The line is no warning itself: programs count those.
+    pub fn count_repeated_warnings(&mut self) {
+        if self.repeated > 0 && !self.no_warnings {
+            self.sinks.message(&format!(
+                "Number of similar warning messages suppressed: {}. Rerun with -v to see them.",
+                self.repeated
+            ));
+        }
     }
 
     /// Reports data that is not a record: the first [`MAX_UNREADABLE`] times with its text.
@@ -174,9 +177,7 @@ mod tests {
         });
         let mut dispatcher = Dispatcher::new(Sinks::new(out, err), Commands::default(), verbose, no_warnings);
         let effects = records.into_iter().map(|decoded| dispatcher.dispatch(decoded)).collect();
-        if let Some(line) = dispatcher.repeated_warnings() {
-            dispatcher.warn(&line);
-        }
+        dispatcher.count_repeated_warnings();
         dispatcher.count_unreadable();
         dispatcher.sinks.write();
         drop(dispatcher);
@@ -193,7 +194,7 @@ mod tests {
     #[test]
     fn a_warning_is_shown_once() {
         let (_, err, _) = dispatched((false, false), same_warnings());
-        let suppressed = "WARNING: Number of similar warning messages suppressed: 2. Rerun with -v to see them.";
+        let suppressed = "Number of similar warning messages suppressed: 2. Rerun with -v to see them.";
         assert_eq!(err, format!("WARNING: same\n{suppressed}\n"));
         assert_eq!(dispatched((true, false), same_warnings()).1.lines().count(), 3);
         assert_eq!(dispatched((false, true), same_warnings()).1, "");

@@ -398,9 +398,7 @@ impl Session<'_> {
         if losses.records() > 0 {
             self.warn(&losses.text(ring_bytes, true));
         }
-        if let Some(line) = self.output.repeated_warnings() {
-            self.warn(&line);
-        }
+        self.output.count_repeated_warnings();
         self.output.count_unreadable();
         summary::errors(self.subject, &mut self.output, &mut self.ending);
         summary::rewrites(self.subject, self.options, &mut self.output);
