@@ -65,7 +65,11 @@ impl Reporter {
     /// One diagnostic as text; `color`: with escape sequences.
     fn shown(&self, sources: &SourceMap, diagnostic: &Diagnostic, color: bool) -> String {
         match self.form {
-            Form::Text if self.as_stap => begun_as_stap(diagnostic, &render::render(sources, diagnostic, color)),
+            Form::Text if self.as_stap => {
+                let message = diagnostic.stap.as_ref().unwrap_or(&diagnostic.message).clone();
+                let said = Diagnostic { message, ..diagnostic.clone() };
+                begun_as_stap(&said, &render::render(sources, &said, color))
+            }
             Form::Text => render::render(sources, diagnostic, color),
             Form::Json => json::render(sources, diagnostic),
         }

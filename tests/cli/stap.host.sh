@@ -7,6 +7,15 @@
 # stdout: ^none 1$
 # stdout: ^-p1 0$
 # stdout: ^parse error: expected .* \[E0033\]; semantic error: type mismatch.* \[E0101\]; WARNING: .* \[W0[0-9]*\]$
+# stdout: ^said semantic error: unable to find local 'foo' in vfs_read \(fs/read_write\.c:[0-9]+\) \(alternatives: .*\$count.*\) \[E0121\]$
+# stdout: ^said semantic error: unable to find member 'foo' for struct file \(alternatives: .*f_mode.*\) \[E0125\]$
+# stdout: ^said semantic error: no match \(similar functions: .*vfs_read.*\) \[E0204\]$
+# stdout: ^said semantic error: unresolved function printx \(similar: .*print.*\) \[E0103\]$
+# stdout: ^said semantic error: probe point mismatch \(similar: function.*\) \[E0201\]$
+# stdout: ^said semantic error: invalid suffix for probe \[E0201\]$
+# stdout: ^said semantic error: write to target variable not permitted; need stap -g \[E0401\]$
+# stdout: ^said semantic error: variable 'a' modified during 'foreach' iteration \[E0150\]$
+# stdout: ^said semantic error: cannot 'break' outside loop \[E0108\]$
 # stdout: ^passes Pass 1 Pass 2 Pass 3 Pass 4$
 # stdout: ^lines first 4 of 4 again 4 of 4$
 # stdout: ^counted again Pass 2: analyzed script: 2 probes, 1 function, 0 embeds, 1 global using NUMBER, in TIME$
@@ -41,6 +50,16 @@ stap -r "$RELEASE" -l 'kernel.function("no_such_function_here")' >out 2>/dev/nul
 stap -p1 -e 'probe begin { exit() }' >/dev/null && echo "-p1 $?"
 first() { stap -p2 -e "$1" 2>&1 >/dev/null | grep -m 1 ':.*\[[EW]0'; }
 echo "$(first 'probe begin { foo( }'); $(first 'probe begin { x = 1 . "a" println(x) }'); $(first 'probe begin { println(2) x = 1 }')"
+said() { stap -r "$RELEASE" -p2 -e "$1" 2>&1 >/dev/null | sed -n 's/^semantic error/said &/p'; }
+said 'probe kernel.function("vfs_read") { println($foo) }'
+said 'probe kernel.function("vfs_read") { println($file->foo) }'
+said 'probe kernel.function("vfs_raed") { println(1) }'
+said 'probe begin { printx(1) }'
+said 'probe kernel.functoin("vfs_read") { println(1) }'
+said 'probe begin.now { println(1) }'
+said 'probe kernel.function("vfs_read") { $count = 1 }'
+said 'global a probe begin { a[1] = 1 foreach (i in a) a[2] = 1 }'
+said 'probe begin { break }'
 stap -v -r "$RELEASE" -p4 -k -m drive -g -DMAXSKIPPED=1000 -s 64 --suppress-handler-errors -e 'probe begin { exit() }' >out 2>err && status=0 || status=$?
 echo "passes $(grep -o '^Pass [1-4]' err | xargs)"
 # Each line of -v is one that SystemTap prints, in its form, and none is left out where the module comes from the cache.

@@ -527,6 +527,7 @@ impl SyntaxError {
             }
             SyntaxError::Redeclared { what, name, span, first } => redeclared(what, name, *span, *first),
             SyntaxError::ReturnInProbe { span } => error("E0109", "`return` outside a function")
+                .as_stap("found 'return' not in function context")
                 .at(*span, "")
                 .note("`next` leaves a probe handler"),
             SyntaxError::UnusedArgument { number, text } => {
@@ -539,7 +540,11 @@ impl SyntaxError {
 
 /// Two declarations of the same name, at `span` and `first`.
 pub fn redeclared(what: &str, name: &str, span: Span, first: Span) -> Diagnostic {
-    error("E0105", format!("{what} `{name}` is declared twice")).at(span, "").also(first, "first here")
+    let said = match what {
+        "parameter" => "duplicate parameter names".to_string(),
+        what => format!("duplicate {what} name"),
+    };
+    error("E0105", format!("{what} `{name}` is declared twice")).as_stap(said).at(span, "").also(first, "first here")
 }
 
 fn error(code: &'static str, message: impl Into<String>) -> Diagnostic {

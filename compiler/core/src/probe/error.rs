@@ -236,7 +236,9 @@ impl PointError {
                 }
             }
             PointError::NoMatch { component, pattern, object } => {
-                error("E0205", format!("no function in {object} matches `{pattern}`")).at(*component, "")
+                error("E0205", format!("no function in {object} matches `{pattern}`"))
+                    .as_stap("no match")
+                    .at(*component, "")
             }
             PointError::OnlyInlined { component, name, copies } => error(
                 "E0206",
@@ -247,13 +249,14 @@ impl PointError {
                 "probe the entry of the copies with .function(...).inline, or the return of a function that calls it",
             ),
             PointError::NotProbeable { component, name, why } => {
-                error("E0207", format!("`{name}` cannot be probed")).at(*component, why.clone())
+                error("E0207", format!("`{name}` cannot be probed")).as_stap("no match").at(*component, why.clone())
             }
             PointError::Guru { component, what } => error("E0401", format!("{what} needs guru mode"))
                 .at(*component, "")
                 .note("run with -g if you know that an instruction begins there"),
             PointError::NoCommand { component } => {
                 error("E0213", "`process` alone is the session's own process, and it has none".into())
+                    .as_stap("unspecified process probe is invalid without a -c COMMAND or -x PID [man stapprobes]")
                     .at(*component, "")
                     .note("name a command with -c CMD, a process with -x PID, or a program: process(\"PATH\")")
             }
@@ -279,6 +282,14 @@ fn unknown(component: Span, follow: &[String], name: &str) -> Diagnostic {
     // Names that begin with two underscores are internal to the library.
     let follow: Vec<&str> = follow.iter().map(String::as_str).filter(|name| !name.starts_with("__")).collect();
     let diagnostic = error("E0201", "probe point mismatch".into()).at(component, "not known here");
+    let diagnostic = match follow.as_slice() {
+        [] => diagnostic.as_stap("invalid suffix for probe"),
+        follow => {
+            let mut similar: Vec<&str> = suggest::suggest(name, follow.iter().map(|name| last_name(name)));
+            similar.dedup();
+            diagnostic.as_stap_with("probe point mismatch", "similar", &similar)
+        }
+    };
     match suggest::hint_by(name, &follow, last_name, 30) {
         Some(hint) => diagnostic.note(hint),
         None => diagnostic.note("nothing can follow here"),
@@ -288,7 +299,9 @@ fn unknown(component: Span, follow: &[String], name: &str) -> Diagnostic {
 /// A function that does not exist there, with the objects that have it, or else with similar names.
 fn no_function(component: Span, name: &str, object: &str, near: &[String], other_owners: &OtherOwners) -> Diagnostic {
     let OtherOwners { points, unsearched } = other_owners;
-    let mut diagnostic = error("E0204", format!("no function `{name}` in {object}")).at(component, "");
+    let mut diagnostic = error("E0204", format!("no function `{name}` in {object}"))
+        .as_stap_with("no match", "similar functions", near)
+        .at(component, "");
     if !points.is_empty() {
         diagnostic = diagnostic.note(format!("it is in another object: write {}", points.join(" or ")));
     } else if !near.is_empty() {
@@ -304,7 +317,8 @@ fn no_function(component: Span, name: &str, object: &str, near: &[String], other
 
 /// A tracepoint that does not exist, with the probe points to use instead, or with similar names.
 fn no_tracepoint(component: Span, name: &str, object: &str, near: &[String]) -> Diagnostic {
-    let diagnostic = error("E0210", format!("no tracepoint `{name}` in {object}")).at(component, "");
+    let diagnostic =
+        error("E0210", format!("no tracepoint `{name}` in {object}")).as_stap("no match").at(component, "");
     // perf and bpftrace list events of these names, which the kernel derives from two tracepoints.
     let event = name.rsplit(':').next().unwrap_or(name);
     let call = [("sys_enter_", ""), ("sys_exit_", ".return")]

@@ -57,6 +57,8 @@ pub struct Diagnostic {
     pub code: Code,
     /// One line, no full stop.
     pub message: String,
+    /// The same in SystemTap's words, which programs look for: shown instead when called as stap.
+    pub stap: Option<String>,
     /// Locations in the sources.
     pub labels: Vec<Label>,
     /// Further facts ("available there: $a, $b") and advice ("try: apt-get install ..."), a line each.
@@ -72,6 +74,7 @@ impl Diagnostic {
             severity: Severity::Error,
             code,
             message: message.into(),
+            stap: None,
             labels: Vec::new(),
             notes: Vec::new(),
             suggestion: None,
@@ -81,6 +84,21 @@ impl Diagnostic {
     /// A warning without a location.
     pub fn warning(code: Code, message: impl Into<String>) -> Diagnostic {
         Diagnostic { severity: Severity::Warning, ..Diagnostic::error(code, message) }
+    }
+
+    /// Adds SystemTap's words.
+    pub fn as_stap(mut self, message: impl Into<String>) -> Diagnostic {
+        self.stap = Some(message.into());
+        self
+    }
+
+    /// Adds SystemTap's words, which end with the names that could be meant: `unresolved function f (similar: g, h)`.
+    pub fn as_stap_with(self, message: &str, kind: &str, names: &[impl AsRef<str>]) -> Diagnostic {
+        let names: Vec<&str> = names.iter().map(AsRef::as_ref).collect();
+        match names.as_slice() {
+            [] => self.as_stap(message),
+            names => self.as_stap(format!("{message} ({kind}: {})", names.join(", "))),
+        }
     }
 
     /// Adds a primary location.

@@ -73,6 +73,10 @@ impl ArrayError {
                 .note("`*` can be used in `delete a[k, *]`, `[k, *] in a` and `foreach (... in a[k, *])`"),
             Self::NotGlobal { what, span } => {
                 let diagnostic = error("E0143", format!("only a global can be an {what}"))
+                    .as_stap(match *what {
+                        "aggregate" => "stat locals not supported, missing global declaration?".to_string(),
+                        what => format!("unresolved global {what}, missing global declaration?"),
+                    })
                     .at(*span, "no global of this name")
                     .note("declare it at the top of the script: global NAME");
                 match *what {
@@ -101,6 +105,10 @@ impl ArrayError {
                     Some(function) => format!("`{function}` changes array `{name}` while foreach iterates over it"),
                 };
                 error("E0150", message)
+                    .as_stap(match function {
+                        None => format!("variable '{name}' modified during 'foreach' iteration"),
+                        Some(_) => format!("function call modifies var '{name}' during 'foreach' iteration"),
+                    })
                     .at(*span, if function.is_some() { "called in the loop" } else { "changed here" })
                     .also(*foreach, "in this loop")
                     .note("record the changes in another array, and apply them after the loop")

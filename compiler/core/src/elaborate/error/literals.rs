@@ -50,7 +50,9 @@ impl LiteralError {
                 })
             }
             Self::FormatArguments { wanted, given, span } => {
-                error("E0134", format!("the format takes {wanted} arguments, {given} are given")).at(*span, "")
+                error("E0134", format!("the format takes {wanted} arguments, {given} are given"))
+                    .as_stap("Wrong number of args to formatted print operator")
+                    .at(*span, "")
             }
             Self::Regex { kind, position, span } => {
                 let message = format!("regex compilation error (at position {position}): {kind}");

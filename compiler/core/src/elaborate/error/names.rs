@@ -57,8 +57,10 @@ impl NameError {
         match self {
             Self::UnknownFunction { name, span, near } => {
                 let known: Vec<&str> = near.iter().map(String::as_str).collect();
-                let diagnostic = error("E0103", format!("unresolved function `{name}`")).at(*span, "");
                 let near = suggest::suggest(name, known);
+                let diagnostic = error("E0103", format!("unresolved function `{name}`"))
+                    .as_stap_with(&format!("unresolved function {name}"), "similar", &near)
+                    .at(*span, "");
                 let instead = foreign::instead(name, Use::Call).or_else(|| habit::statement(name).map(String::from));
                 match instead {
                     Some(instead) => diagnostic.note(instead),
@@ -66,6 +68,7 @@ impl NameError {
                 }
             }
             Self::Arity { name, takes, given, span, declared } => {
+                let fits = takes.last().copied().unwrap_or(0);
                 let takes = match takes.as_slice() {
                     [0] => "no arguments".to_string(),
                     [one] => counted(*one, "argument"),
@@ -74,7 +77,9 @@ impl NameError {
                         format!("{} arguments", several.join(" or "))
                     }
                 };
-                let mut diagnostic = error("E0104", format!("`{name}` takes {takes}, not {given}")).at(*span, "");
+                let mut diagnostic = error("E0104", format!("`{name}` takes {takes}, not {given}"))
+                    .as_stap(format!("arity mismatch found (function '{name}' takes {fits} args)"))
+                    .at(*span, "");
                 if let Some(declared) = declared {
                     diagnostic = diagnostic.also(*declared, "declared here");
                 }

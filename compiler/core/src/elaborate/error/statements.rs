@@ -84,13 +84,23 @@ impl StatementError {
             }
             Self::NotAssignable { span } => error("E0106", "this cannot be assigned to".into())
                 .at(*span, "neither a variable nor a context variable"),
-            Self::OutsideLoop { word, span } => error("E0108", format!("cannot `{word}` outside a loop")).at(*span, ""),
+            Self::OutsideLoop { word, span } => error("E0108", format!("cannot `{word}` outside a loop"))
+                .as_stap(format!("cannot '{word}' outside loop"))
+                .at(*span, ""),
             Self::BareReturn { ty, span } => {
                 error("E0163", format!("type mismatch: this function returns a {}", ty.name()))
                     .at(*span, "no value is returned here")
                     .note("write return 0 or return \"\"; a function without a return at its end returns that too")
             }
             Self::Guru { what, span } => error("E0401", format!("{what} needs guru mode"))
+                .as_stap(match *what {
+                    "embedded C" => "embedded code in unprivileged script; need stap -g".to_string(),
+                    "writing to a context variable" => {
+                        "write to target variable not permitted; need stap -g".to_string()
+                    }
+                    what if what.starts_with('@') => format!("using {what} operator not permitted; need stap -g"),
+                    _ => "function may not be used unless -g is specified".to_string(),
+                })
                 .at(*span, "")
                 .note("run with -g if this is intended: a mistake here can crash the machine"),
             Self::Unprivileged { what, span } => error("E0402", format!("{what} is not for --privilege=stapusr"))

@@ -70,7 +70,10 @@ impl TypeError {
         match self {
             Self::NoMember { type_name, member, available, span } => {
                 let names: Vec<&str> = available.iter().map(String::as_str).collect();
-                let diagnostic = error("E0125", format!("{type_name} has no member `{member}`")).at(*span, "");
+                let found = format!("unable to find member '{member}' for {type_name}");
+                let diagnostic = error("E0125", format!("{type_name} has no member `{member}`"))
+                    .as_stap_with(&found, "alternatives", available)
+                    .at(*span, "");
                 match suggest::hint(member, &names, 40) {
                     Some(hint) => diagnostic.note(hint),
                     None => diagnostic,
@@ -83,6 +86,7 @@ impl TypeError {
             }
             Self::WholeStruct { type_name, members, span } => {
                 error("E0128", format!("a whole `{type_name}` is not a number"))
+                    .as_stap(format!("'{type_name}' is being accessed instead of a member"))
                     .at(*span, "")
                     .note("name a member with ->, print it all with $ or $$ after it, or take its address with &")
                     .note(format!("members: {}", and(members, "none")))
@@ -93,7 +97,9 @@ impl TypeError {
                     .note("show it with $ after it, or read it in parts from its address, which & gives")
             }
             Self::UnknownType { type_name, object, span } => {
-                error("E0132", format!("no type `{type_name}` in {object}")).at(*span, "")
+                error("E0132", format!("no type `{type_name}` in {object}"))
+                    .as_stap(format!("type definition '{type_name}' not found in '{object}'"))
+                    .at(*span, "")
             }
             Self::NoPointee { text, several: true, span } => {
                 error("E0156", format!("`{text}` has values that point to different types"))

@@ -84,7 +84,8 @@ impl VariableError {
                 .at(*span, "the reader of the file gets this value")
                 .note("assign to it or append to it: $value .= text; use a variable for a string that you need again"),
             Self::NoContext { name, point, span } => {
-                let diagnostic = error("E0120", format!("no context variable `{name}` here"));
+                let diagnostic = error("E0120", format!("no context variable `{name}` here"))
+                    .as_stap(format!("unresolved target-symbol expression: identifier '{name}'"));
                 match point {
                     Some(point) => diagnostic
                         .at(*span, format!("probe {point} has no context variables"))
@@ -96,20 +97,31 @@ impl VariableError {
             }
             Self::UnknownVariable { name, place, available, span } => {
                 let names: Vec<&str> = available.iter().map(String::as_str).collect();
-                let diagnostic = error("E0121", format!("no variable `{name}` at {place}")).at(*span, "");
+                let local = name.trim_start_matches('$');
+                let diagnostic = error("E0121", format!("no variable `{name}` at {place}"))
+                    .as_stap_with(&format!("unable to find local '{local}' in {place}"), "alternatives", available)
+                    .at(*span, "");
                 let near = suggest::suggest(name, names.iter().copied());
                 diagnostic.near(*span, &near).note(format!("available there: {}", and(available, "none")))
             }
             Self::NoValueThere { name, place, why, available, span } => {
-                let mut diagnostic = error("E0122", format!("`{name}` has no value at {place}")).at(*span, "");
+                let mut diagnostic = error("E0122", format!("`{name}` has no value at {place}"))
+                    .as_stap(format!("not accessible at this address [man error::dwarf]: '{name}' at {place}"))
+                    .at(*span, "");
                 for line in why {
                     diagnostic = diagnostic.note(line.clone());
                 }
                 diagnostic.note(format!("available there: {}", and(available, "none")))
             }
-            Self::NotReturnProbe { what, span } => error("E0123", format!("`{what}` is only available in a return probe"))
-                .at(*span, "")
-                .note("append .return to the probe point"),
+            Self::NotReturnProbe { what, span } => {
+                error("E0123", format!("`{what}` is only available in a return probe"))
+                    .as_stap(match *what {
+                        "$return" => "unable to find local 'return'".to_string(),
+                        what => format!("{what} is only valid in .return probes"),
+                    })
+                    .at(*span, "")
+                    .note("append .return to the probe point")
+            }
             Self::VoidReturn { function, span } => {
                 error("E0124", format!("`{function}` returns nothing: there is no `$return`")).at(*span, "")
             }
@@ -121,7 +133,9 @@ impl VariableError {
                     .at(*span, "evaluated when the function is entered, before the handler runs")
             }
             Self::UnknownGlobal { name, objects, span } => {
-                error("E0157", format!("no variable `{name}` in {objects}")).at(*span, "").note("if several files have a variable of this name, name the file: @var(\"name@file.c\")")
+                error("E0157", format!("no variable `{name}` in {objects}"))
+                    .as_stap(format!("unable to find global '{name}' in {objects}"))
+                    .at(*span, "").note("if several files have a variable of this name, name the file: @var(\"name@file.c\")")
             }
             Self::NoRegisters { what, point, span } => error("E0159", format!("no registers for {what} here"))
                 .at(*span, match point.as_str() {
