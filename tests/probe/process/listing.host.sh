@@ -7,6 +7,8 @@
 # stdout: ^address begins 1, inside: no statement begins there; one begins at 0x[0-9a-f]+, and \.nearest takes it$
 # stdout: ^deep process\(".*/prog"\)\.function\("main@prog\.c:17"\)\.callee\("middle@prog\.c:10"\)\.callee\("inner@prog\.c:3"\)$
 # stdout: ^deep process\(".*/prog"\)\.function\("main@prog\.c:17"\)\.callee\("middle@prog\.c:10"\)\.callee\("inner@prog\.c:3"\)\.return$
+# stdout: ^label process\(".*/labels"\)\.function\("jumps@labels\.c:5"\)\.label\("out"\)$
+# stdout: ^linked process\("/[^"]*/labels"\)\.begin$
 # stdout: ^lines  +8 \* +return p->x \+ twice;$
 # stdout: ^lines  +15 \* +return result;$
 # stdout: ^methods callee\("add@calls\.cc:16 callee\("add@calls\.cc:17 callee\("most@calls\.cc:18 callee\("most@calls\.h:1 callee\("twice<long( int)?>@calls\.cc:7$
@@ -88,6 +90,19 @@ address() { list -l "process(\"./prog\").statement($1)$2"; }
 echo "address begins $(address $entry | wc -l), inside: $(address $((entry + 1)) 2>&1 | grep -o 'no statement .*')"
 list -l 'process("./prog").function("main").callees(2)' | sed 's/^/deep /'
 list -l 'process("./prog").function("main").callees(2).return' | sed 's/^/deep /'
+cat >labels.c <<'EOF'
+__attribute__((noinline)) int jumps(int x)
+{
+	if (x > 2) goto out;
+	x = 9;
+out:	asm volatile("" : "+r"(x)); return x;
+}
+int main(int argc, char **argv) { return jumps(argc); }
+EOF
+gcc -g -O2 -o labels labels.c
+ln -s labels linked
+list -l 'process("./labels").function("jumps").label("out")' | sed 's/^/label /'
+list -l 'process("./linked").begin' | sed 's/^/linked /'
 list --source . --list-lines 'process("./prog").function("inner")' 2>&1 | sed 's/^/lines /'
 # The text is where the program was compiled.
 prog=$PWD/prog

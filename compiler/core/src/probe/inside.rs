@@ -177,7 +177,7 @@ impl Labels<'_, '_, '_> {
                 self.near.push(label.name);
                 continue;
             }
-            let (name, file, line) = (&function.name, &function.file, function.line);
+            let (name, file) = (&function.name, &function.file);
             let full = format!("{name}:{}", label.name);
             if self.object.is_program() && !self.taken.take(&full, file, label.line, label.address) {
                 continue;
@@ -190,7 +190,8 @@ impl Labels<'_, '_, '_> {
                 returning: false,
                 entry: None,
             };
-            let suffix = format!("function(\"{name}@{file}:{line}\").label(\"{}@{file}:{}\")", label.name, label.line);
+            // The line is that of the label, as in SystemTap.
+            let suffix = format!("function(\"{name}@{file}:{}\").label(\"{}\")", label.line, label.name);
             let attachment = match self.code.at(self.object, label.address) {
                 Ok(attachment) => attachment,
                 Err(why) => {

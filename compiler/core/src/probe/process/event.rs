@@ -13,12 +13,13 @@ use super::named_values::NamedValues;
 use super::paths;
 use crate::builtin;
 use crate::probe::code::{self, Scope};
-use crate::probe::{Context, Form, Point, PointError, ProbeFamily, Resolver, Site, syscall, tracepoint};
+use crate::probe::{Context, Form, Point, PointError, ProbeFamily, Resolver, Site, spelling, syscall, tracepoint};
 use crate::program::{Attachment, BinaryOp, LongExpr, LongKind, ProgramId};
 use spile_base::glob;
 use spile_debuginfo::FunctionPattern;
 use spile_debuginfo::target::Object;
 use spile_source::Span;
+use spile_syntax::ast::Literal;
 
 macro_rules! events {
     ($($owner:literal),*) => {
@@ -111,13 +112,14 @@ fn resolve(point: &Point, resolver: &mut Resolver) -> Result<Vec<Site>, PointErr
         resolver.begins();
     }
     let kernel = resolver.open_kernel();
+    let spelled = spelled(point, resolver);
     let mut sites = Vec::new();
     for programs in ranges {
         for Event { attachment, asked, flag } in events(point, kernel.as_deref()) {
             let mut context = context(point);
             context.guard = guard(asked, programs, scope).map(|guard| with_flag(flag, guard));
             sites.push(Site {
-                point: point.spelling(),
+                point: spelled.clone(),
                 function: String::new(),
                 module: String::new(),
                 attachment,
@@ -175,6 +177,19 @@ fn programs(point: &Point, resolver: &mut Resolver) -> Result<(Vec<Programs>, Sc
         resolver.follows();
     }
     Ok((programs, scope))
+}
+
+/// The point with the path that its program's name stands for, as points in the program's code have it. A pattern stays: it may
+/// stand for many.
+fn spelled(point: &Point, resolver: &Resolver) -> String {
+    let is_name = point.string("process").is_some_and(|(name, _)| !glob::is_pattern(&name));
+    let paths = if is_name { paths(point, resolver).unwrap_or_default() } else { Vec::new() };
+    let [path] = paths.as_slice() else { return point.spelling() };
+    let mut components = point.components.to_vec();
+    for component in components.iter_mut().filter(|component| component.name == "process") {
+        component.argument = Some(Literal::String(path.as_os_str().as_encoded_bytes().to_vec()));
+    }
+    spelling(&components)
 }
 
 /// The point's absolute path, where there is no such file: it may be there when the session starts, as in SystemTap. The module says
