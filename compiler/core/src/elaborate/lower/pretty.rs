@@ -217,20 +217,12 @@ impl Describer<'_> {
                 PrettyOp::Integer { offset: offset as u32, size: 16, first_bit: 0, bits: 0, style: PrettyStyle::Hex }
             }
             None => PrettyOp::Unknown,
-            Some((first, bits)) => {
-                let skip = first / 8;
-                let first = first % 8;
-                match (first + u64::from(bits)).div_ceil(8).next_power_of_two() {
-                    size @ (1 | 2 | 4 | 8) if bits > 0 => PrettyOp::Integer {
-                        offset: offset.wrapping_add(skip) as u32,
-                        size: size as u8,
-                        first_bit: first as u8,
-                        bits,
-                        style,
-                    },
-                    _ => PrettyOp::Unknown,
+            Some((first, bits)) => match bit_field_bytes(offset, first, bits, size) {
+                Some((start, size, first_bit)) => {
+                    PrettyOp::Integer { offset: start as u32, size: size as u8, first_bit, bits, style }
                 }
-            }
+                None => PrettyOp::Unknown,
+            },
         };
         self.ops.push(op);
     }
@@ -406,6 +398,22 @@ impl Describer<'_> {
     }
 }
 
+/// What to read for a bit-field that begins `first` bits behind byte `offset` of the object, and whose type has `size` bytes: the first
+/// byte, how many, 1, 2, 4 or 8, and the field's first bit in them. Those that end first: the last field of an object must not be read
+/// with bytes behind the object.
+fn bit_field_bytes(offset: u64, first: u64, bits: u8, size: u64) -> Option<(u64, u64, u8)> {
+    let first = offset.checked_mul(8)?.checked_add(first)?;
+    let (start, end) = (first / 8, first.checked_add(bits.into())?);
+    let few = (start, (end - start * 8).div_ceil(8).next_power_of_two());
+    let aligned = start.checked_div(size).map(|units| (units * size, size));
+    let (start, size) = [Some(few), aligned]
+        .into_iter()
+        .flatten()
+        .filter(|&(start, size)| bits > 0 && matches!(size, 1 | 2 | 4 | 8) && end.div_ceil(8) - start <= size)
+        .min_by_key(|(start, size)| start + size)?;
+    Some((start, size, (first - start * 8) as u8))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -431,6 +439,21 @@ mod tests {
         let debug = DebugInfo::open(Arc::new(elf), None, None).expect("has DWARF");
         let found = debug.global(name, None).expect("an index").expect("is there");
         describe(&debug, found.type_id, usize::MAX, Span::none()).expect("is described").ops
+    }
+
+    /// The 40 bits at the end of an object of 8 bytes were read from its third byte on: 8 bytes, two too many.
+    #[test]
+    fn bit_fields_are_read_within_their_object() {
+        assert_eq!(bit_field_bytes(2, 7, 40, 8), Some((0, 8, 23)));
+        // Packed: 3 bytes in all.
+        assert_eq!(bit_field_bytes(0, 8, 10, 4), Some((1, 2, 0)));
+        assert_eq!(bit_field_bytes(3, 4, 10, 4), Some((3, 2, 4)));
+        assert_eq!(bit_field_bytes(0, 3, 0, 4), None);
+        assert_eq!(bit_field_bytes(u64::MAX, 3, 1, 4), None);
+        let text = "struct held { unsigned a:1; int b:5; unsigned c:17; unsigned long long d:40; } held;";
+        let held = described("gcc", &["-x", "c", "-g", "-c", "-o", "text.o", "text"], text, "held");
+        let last = PrettyOp::Integer { offset: 0, size: 8, first_bit: 23, bits: 40, style: PrettyStyle::Unsigned };
+        assert!(held.contains(&last), "{held:?}");
     }
 
     /// Rust's `char` has four bytes, and is not text.
