@@ -192,15 +192,24 @@ pub(super) fn at_address(address: u64) -> Attachment {
     Attachment::new(&KPROBE).with("address", Value::Address(address)).with("stays_breakpoint", Value::Number(1))
 }
 
+const NOWHERE: &str = "it is in code that is discarded after initialisation, or has no symbol near it";
+
+/// Whether the kernel frees the code there after boot.
+fn is_freed(object: &Object, address: Address) -> bool {
+    object.section_name(address).is_some_and(|name| name.starts_with(".init") || name.starts_with(".exit"))
+}
+
+/// Why no probe may be at a symbol of the kernel or a module; None if one may.
+pub(super) fn refusal_of_symbol(object: &Object, address: Address) -> Option<&'static str> {
+    if object.is_kernel() && is_freed(object, address) { Some(NOWHERE) } else { refusal(object, address) }
+}
+
 /// How the running kernel finds an address; or why no probe is possible there: in a module's code without a symbol near it,
 /// in kernel code that is freed after boot (vmlinux.lds.h, INIT_TEXT and EXIT_TEXT), in code that kprobes themselves use,
 /// and at an instruction that the kernel rewrites.
 fn place_in(object: &Object, target: TargetId, address: Address) -> Result<Place, &'static str> {
-    const NOWHERE: &str = "it is in code that is discarded after initialisation, or has no symbol near it";
     let symbol = if object.is_kernel() {
-        let freed =
-            object.section_name(address).is_some_and(|name| name.starts_with(".init") || name.starts_with(".exit"));
-        if freed { Err(NOWHERE) } else { Ok((None, address.offset)) }
+        if is_freed(object, address) { Err(NOWHERE) } else { Ok((None, address.offset)) }
     } else {
         object.anchor(address).map(|anchor| (Some(anchor.symbol), anchor.offset)).ok_or(NOWHERE)
     };

@@ -90,7 +90,7 @@ fn refusal(object: Option<&Object>, name: &str, in_module: bool, returning: bool
     if !in_module && spile_debuginfo::is_unlisted(name) {
         return Some(code::why(spile_debuginfo::Reason::Blacklisted));
     }
-    code::refusal(object?, object?.symbol_place(name)?)
+    code::refusal_of_symbol(object?, object?.symbol_place(name)?)
 }
 
 fn site(point: String, function: &str, module: &str, attachment: Attachment) -> Site {
