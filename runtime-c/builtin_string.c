@@ -59,7 +59,7 @@ spile_long spile_fn_strpos(struct spile_context *c, struct spile_string s, struc
 spile_long spile_fn_stringat(struct spile_context *c, struct spile_string s, spile_long position)
 {
 	if (position < 0 || position >= s.length) {
-		spile_fail_text(c, "position %lld is out of bounds: the string has %u bytes", position,
+		spile_fail_text(c, "Position out of bounds: %lld of a string of %u bytes", position,
 				s.length);
 		return 0;
 	}

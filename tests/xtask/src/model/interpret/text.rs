@@ -24,7 +24,7 @@ pub fn find(text: &[u8], wanted: &[u8]) -> Option<usize> {
 pub(super) fn stringat(text: &[u8], position: i64) -> Evaluated<i64> {
     match usize::try_from(position).ok().and_then(|at| text.get(at)) {
         Some(byte) => Ok(i64::from(*byte)),
-        None => error(&format!("position {position} is out of bounds: the string has {} bytes", text.len())),
+        None => error(&format!("Position out of bounds: {position} of a string of {} bytes", text.len())),
     }
 }
 
