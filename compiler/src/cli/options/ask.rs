@@ -48,11 +48,11 @@ pub struct AskOptions {
     pub prepare: bool,
 
     /// List the kinds of probe points
-    #[arg(long)]
+    #[arg(long, conflicts_with = "text")]
     pub dump_probe_types: bool,
 
     /// List the probe aliases of the library
-    #[arg(long)]
+    #[arg(long, conflicts_with = "text")]
     pub dump_probe_aliases: bool,
 
     /// List the compile servers: there are none
@@ -60,7 +60,7 @@ pub struct AskOptions {
     pub list_servers: Option<String>,
 
     /// List the functions that scripts may call
-    #[arg(long)]
+    #[arg(long, conflicts_with = "text")]
     pub dump_functions: bool,
 }
 

@@ -243,6 +243,10 @@ fn questions_take_words_without_use() {
     }
     assert!(try_parse(&["-l", "begin", "-p5"]).is_ok());
     assert!(try_parse(&["-l", "begin", "-p2"]).is_err() && try_parse(&["-l", "begin", "-e", "probe end {}"]).is_err());
+    for question in ["--dump-probe-types", "--dump-probe-aliases", "--dump-functions"] {
+        assert!(try_parse(&[question, "-e", "probe end {}"]).is_err(), "{question}");
+        assert!(try_parse(&[question, "-E", "probe end {}"]).is_ok(), "{question}");
+    }
 }
 
 #[test]
