@@ -24,9 +24,9 @@ impl Builder<'_, '_> {
             StmtKind::Expr(expr) => self.effect(expr)?,
             StmtKind::If { condition, then, otherwise } => {
                 let condition = self.value(condition)?;
-                let ((), then) = self.apart(|builder| builder.statement(then))?;
+                let ((), then) = self.apart(|builder| builder.arm(then, span))?;
                 let ((), otherwise) = self.apart(|builder| match otherwise {
-                    Some(otherwise) => builder.statement(otherwise),
+                    Some(otherwise) => builder.arm(otherwise, span),
                     None => Ok(()),
                 })?;
                 self.push(Instr::If { condition, then, otherwise });
@@ -133,8 +133,19 @@ impl Builder<'_, '_> {
 
     /// Statements of one iteration, charged at the start of the loop.
     pub(super) fn charge_loop(&mut self, body: &Stmt, location: LocationId) {
-        self.push(Instr::Charge { statements: 1 + count_one(body), location });
+        self.push(Instr::Charge { statements: 1 + count_in_loop(body), location });
         self.check();
+    }
+
+    /// What a condition chooses. In a loop it is charged where it is chosen: a rare case must not cost in each iteration.
+    fn arm(&mut self, statement: &Stmt, span: Span) -> Planned<()> {
+        let statements = count_in_loop(statement);
+        if !self.loops.is_empty() && statements > 0 {
+            let location = self.location(span);
+            self.push(Instr::Charge { statements, location });
+            self.check();
+        }
+        self.statement(statement)
     }
 
     /// The body of a loop; `continue` jumps to its end.
@@ -212,6 +223,16 @@ fn count_one(statement: &Stmt) -> u32 {
             1 + count_one(then).max(otherwise.as_ref().map_or(0, |otherwise| count_one(otherwise)))
         }
         StmtKind::Try { body, handler, .. } => 1 + count(body) + count(handler),
+        _ => 1,
+    }
+}
+
+/// The same in a loop, without what conditions choose.
+fn count_in_loop(statement: &Stmt) -> u32 {
+    let all = |statements: &[Stmt]| statements.iter().map(count_in_loop).sum::<u32>();
+    match &statement.kind {
+        StmtKind::Block(statements) => all(statements),
+        StmtKind::Try { body, handler, .. } => 1 + all(body) + all(handler),
         _ => 1,
     }
 }
