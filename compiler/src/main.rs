@@ -24,13 +24,13 @@ fn main() -> ExitCode {
     if name.is_some_and(|name| name == "spilerun" || spilerun::staprun::is_name(name)) {
         return spilerun::main(arguments);
     }
-    if name.is_some_and(|name| name == unfinished::NAME) {
-        return unfinished::end(arguments);
-    }
     // The caller of a set-uid program chooses its name: the compiler's, though only the loader's was meant.
     if has_foreign_rights() {
         say(FOREIGN_RIGHTS);
         return Exit::Permission.code();
+    }
+    if name.is_some_and(|name| name == unfinished::NAME) {
+        return unfinished::end(arguments);
     }
     unfinished::remove_at_signals();
     // A script of that name can be given as ./package.

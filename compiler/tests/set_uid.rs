@@ -55,9 +55,14 @@ fn only_the_loader_runs_with_rights_of_others() {
     if elevate(&file).is_none() {
         return;
     }
-    for (name, words) in
-        [("spile", &script[..]), ("stap", &script), ("", &script), ("x", &["package", "x"]), ("-spile", &["--help"])]
-    {
+    for (name, words) in [
+        ("spile", &script[..]),
+        ("stap", &script),
+        ("", &script),
+        ("x", &["package", "x"]),
+        ("-spile", &["--help"]),
+        ("spile-ended", &["15", "0"]),
+    ] {
         let (status, messages) = run(name, words);
         assert!(
             status == Some(4) && messages.starts_with("ERROR: this file is set-uid"),

@@ -13,10 +13,8 @@ use std::path::{Path, PathBuf};
 use nix::errno::Errno;
 use nix::fcntl::{FcntlArg, FdFlag, Flock, FlockArg, fcntl};
 
-use super::unfinished::Unfinished;
+use super::unfinished::{SCRATCH_PREFIX as PREFIX, Unfinished};
 
-/// Earlier versions preserved `spile-` and six letters or digits: none of those names begins like this.
-pub(crate) const PREFIX: &str = "spile-run-";
 /// Of one that is preserved and cannot be marked.
 const KEPT_PREFIX: &str = "spile-kept-";
 const KEPT: &str = ".kept";

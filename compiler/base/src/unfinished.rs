@@ -24,12 +24,13 @@ use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 use nix::unistd::Pid;
 use tempfile::NamedTempFile;
 
-use crate::scratch;
-
 /// The program's name (its first argument) when a signal has ended it and it removes what was not finished.
 pub const NAME: &str = "spile-ended";
 const NAME_FOR_KERNEL: &std::ffi::CStr = c"spile-ended";
 
+/// Directories that begin like this are removed with what is in them. Earlier versions preserved `spile-` and six letters or
+/// digits: none of those names does.
+pub(crate) const SCRATCH_PREFIX: &str = "spile-run-";
 const SIGNALS: [Signal; 3] = [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP];
 /// More at the same time are not removed.
 const MOST: usize = 64;
@@ -250,7 +251,7 @@ fn remove(path: &Path) {
         return;
     }
     // Nothing else that somebody has moved to the place of a file.
-    let is_scratch = path.file_name().is_some_and(|name| name.as_bytes().starts_with(scratch::PREFIX.as_bytes()));
+    let is_scratch = path.file_name().is_some_and(|name| name.as_bytes().starts_with(SCRATCH_PREFIX.as_bytes()));
     let remove = || if is_scratch { std::fs::remove_dir_all(path) } else { std::fs::remove_file(path) };
     while remove().is_err() && path.exists() && !late() {
         std::thread::sleep(Duration::from_millis(5));

@@ -278,6 +278,7 @@ struct cpumask;
 #define pr_err(...) ((void)0)
 #define cpu_possible(cpu) ((unsigned int)(cpu) < shim_cpus)
 #define cpu_online(cpu) cpu_possible(cpu)
+#define cpu_active(cpu) cpu_online(cpu)
 #define cpu_to_node(cpu) 0
 /* RCU sees all readers here. */
 enum { SPILE_IDLE_IS_PROBED = false };

@@ -112,7 +112,10 @@ impl FunctionStarts {
         let own: HashSet<&str> =
             here.iter().map(|start| start.name.as_str()).filter(|name| is_called(name, &function.name)).collect();
         let is_within = |start: &Start| {
-            start.name.match_indices("::").any(|(at, _)| start.name.get(..at).is_some_and(|around| own.contains(around)))
+            start
+                .name
+                .match_indices("::")
+                .any(|(at, _)| start.name.get(..at).is_some_and(|around| own.contains(around)))
         };
         later.iter().find(|start| !is_within(start)).map_or(u32::MAX, |start| start.line)
     }
