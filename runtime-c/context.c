@@ -105,7 +105,7 @@ static void is_interrupted(void *unused)
  */
 static void wait_for_cpu_that_goes(int cpu)
 {
-	enum { GOES_TRIES = 1000 };
+	enum { GOES_TRIES = 10000 };
 	unsigned int tries;
 
 	for (tries = 0; tries < GOES_TRIES; tries++) {
