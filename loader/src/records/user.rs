@@ -114,8 +114,6 @@ pub trait Names: fmt::Debug + Send {
 /// One record may have frames in more than a hundred files that any user has made.
 const MOST_CREDIT: u64 = 10_000_000_000;
 const CREDIT_PART: u64 = 4;
-/// While the session is to end no file is read if fewer are left.
-const HURRIED: u64 = MOST_CREDIT - 1_000_000_000;
 
 /// The nanoseconds that are left, at a time.
 #[derive(Clone, Copy, Debug)]
@@ -125,11 +123,11 @@ struct Credit {
 }
 
 impl Credit {
-    /// Whether there are more than these.
-    fn is_left(&mut self, now: u64, least: u64) -> bool {
+    /// Whether there are any.
+    fn is_left(&mut self, now: u64) -> bool {
         let gained = now.saturating_sub(self.at) / CREDIT_PART;
         *self = Credit { left: self.left.saturating_add(gained).min(MOST_CREDIT), at: now };
-        self.left > least
+        self.left > 0
     }
 
     /// Up to now, since [`Credit::is_left`].
@@ -182,6 +180,7 @@ pub struct Users<'k> {
     /// A name was looked for that was not known: a file may have been read.
     asked: bool,
     credit: Credit,
+    /// Whether the session is to end; once it is, there is as much time again, as many scripts print their stacks then.
     is_over: Option<fn() -> bool>,
 }
 
@@ -191,7 +190,7 @@ impl<'k> Users<'k> {
         Users { names, ..Users::default() }
     }
 
-    /// While `is_over` files are read for names for a second at most.
+    /// When `is_over` becomes true, the time for names begins anew.
     pub fn until(self, is_over: fn() -> bool) -> Users<'k> {
         Users { is_over: Some(is_over), ..self }
     }
@@ -206,8 +205,11 @@ impl<'k> Users<'k> {
             return found.clone();
         }
         self.asked = true;
-        let least = if self.is_over.is_some_and(|is_over| is_over()) { HURRIED } else { 0 };
-        let may_read = self.credit.is_left(clock::now(), least);
+        if self.is_over.is_some_and(|is_over| is_over()) {
+            self.is_over = None;
+            self.credit.left = MOST_CREDIT;
+        }
+        let may_read = self.credit.is_left(clock::now());
         let found = self.names.as_mut().map(|names| names.find(frame, may_read)).unwrap_or_default();
         self.credit.spend(clock::now());
         if found.is_certain {
@@ -384,28 +386,28 @@ pub(crate) mod tests {
         let (mut credit, mut now, mut read) = (Credit::default(), 7 * SECOND, 0);
         // A record of 128 frames, each in a file that takes a second and a half.
         for _ in 0..128 {
-            if credit.is_left(now, 0) {
+            if credit.is_left(now) {
                 (now, read) = (now + 3 * SECOND / 2, read + 1);
                 credit.spend(now);
             }
         }
         assert_eq!((read, now), (7, 7 * SECOND + 21 * SECOND / 2));
         now += 4 * SECOND;
-        assert!(credit.is_left(now, 0) && !credit.is_left(now, SECOND));
-        assert!(credit.is_left(u64::MAX, HURRIED) && credit.left == MOST_CREDIT);
+        assert!(credit.is_left(now) && credit.left <= SECOND);
+        assert!(credit.is_left(u64::MAX) && credit.left == MOST_CREDIT);
     }
 
     #[test]
-    fn at_the_end_names_are_those_in_memory() {
+    fn without_time_names_are_those_in_memory_until_the_end() {
         let frame = |offset| Frame { address: 0x7f10, place: Place::new(1, offset), returns: false, lines: false };
-        let mut users = Users::new(Some(Box::new(Fake::default()))).until(|| true);
-        users.credit = Credit { left: HURRIED, at: u64::MAX };
+        let mut users = Users::new(Some(Box::new(Fake::default()))).until(|| false);
+        users.credit = Credit { left: 0, at: u64::MAX };
         assert_eq!(users.name(Named::UserData, frame(0x110)), b"0x7f10 [/bin/unread+0x0]");
-        users.is_over = None;
+        users = users.until(|| true);
         assert_eq!(users.name(Named::UserSymbol, frame(0x110)), b"main", "it was not remembered");
         users.credit = Credit { left: 0, at: u64::MAX };
         assert_eq!(users.name(Named::UserSymbol, frame(0x110)), b"main", "it is remembered");
-        assert_eq!(users.name(Named::UserData, frame(0x120)), b"0x7f10 [/bin/unread+0x0]");
+        assert_eq!(users.name(Named::UserData, frame(0x120)), b"0x7f10 [/bin/unread+0x0]", "the end gives time once");
     }
 
     #[test]
