@@ -420,17 +420,9 @@ unsigned int spile_fn_probefunc(struct spile_context *c, char *out)
 }
 
 /* What probefunc() of a profile is: no symbol is hit here. */
-spile_long spile_fn_addr(struct spile_context *c)
+unsigned int spile_fn_hit_function(struct spile_context *c, char *out)
 {
-	(void)c;
-	return 0;
-}
-
-unsigned int spile_fn_symname(struct spile_context *c, spile_long address, char *out)
-{
-	(void)c;
-	(void)address;
-	return copy_text(out, "");
+	return copy_text(out, c->probe->function);
 }
 
 /* With what an earlier, longer name has left. */
