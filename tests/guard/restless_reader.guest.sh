@@ -4,7 +4,7 @@
 # stdout: ^a few interrupts for many records$
 # limit: 60
 
-spilerun -L restless.ko >/dev/null 2>&1
+spilerun -L restless.ko >/dev/null
 counts() { cat /proc/systemtap/restless/counts; }
 set -- $(counts)
 restless /dev/spile-restless 3
