@@ -72,12 +72,23 @@ unsigned int spile_fn_modname(struct spile_context *c, spile_long address, char 
 	return return_text(out, open + 1, strcspn(open + 1, " ]"));
 }
 
-/* Where the probe was hit; 0 if that is not known. */
+/*
+ * Where the probe was hit, of those whose hits are wherever the CPU is; else, and if that is not
+ * known, 0: other probes have the registers of what they interrupt or of the kernel's own code.
+ */
 static unsigned long hit_address(struct spile_context *c)
 {
-	struct pt_regs *regs = spile_registers(c);
+	struct pt_regs *regs;
 
-	return regs ? spile_hit_address(c, regs) : 0;
+	switch (c->probe->kind) {
+	case SPILE_PROBE_PERF:
+	case SPILE_PROBE_WATCH:
+	case SPILE_PROBE_USER_WATCH:
+		regs = spile_registers(c);
+		return regs ? spile_hit_address(c, regs) : 0;
+	default:
+		return 0;
+	}
 }
 
 unsigned int spile_fn_hit_function(struct spile_context *c, char *out)
