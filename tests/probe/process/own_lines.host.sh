@@ -7,6 +7,9 @@
 # stdout: ^c O0 line 9 outer@n\.c:9$
 # stdout: ^cc O2 line 23 outer@l\.cc:23$
 # stdout: ^c O2 line 10 outer@n\.c:10$
+# stdout: ^template line 8 push<int>@t\.cc:8 push<long int>@t\.cc:8$
+# stdout: ^rust line 7 gen<&str>@r\.rs:7 gen<u8>@r\.rs:7$
+# stdout: ^rust line 16 m@r\.rs:16$
 # limit: 60
 
 cat >l.cc <<'EOS'
@@ -66,3 +69,43 @@ for o in O0 O2; do
   echo "cc $o function $(list l$o 'function("*@l.cc:22")')"
   for line in 9 10; do echo "c $o line $line $(list n$o "statement(\"outer@n.c:$line\")")"; done
 done
+# What is in functions of templates and of implementations has other names around it.
+cat >t.cc <<'EOS'
+struct Ring {
+	long slot;
+	template <class T>
+	T push(T v)
+	{
+		auto put = [&](T w) { slot += w; };
+		put(v);
+		return slot + v;
+	}
+};
+int main(int c, char **) { Ring r = {c}; return r.push<int>(c) + r.push<long>(c); }
+EOS
+g++ -g -O0 -o t t.cc
+echo "template line 8 $(list t 'statement("push@t.cc:8")')"
+cat >r.rs <<'EOS'
+#[inline(never)]
+fn gen<T>(_: T, n: u32) -> u32 {
+    let f = |v: u32| {
+        v * 2 + n
+    };
+    let r = f(n);
+    r + 1
+}
+struct S(u32);
+impl S {
+    #[inline(never)]
+    fn m(&self, n: u32) -> u32 {
+        let f = |v: u32| {
+            v * 2 + n
+        };
+        f(self.0) + 1
+    }
+}
+fn main() { std::process::exit((gen(1u8, 3) + gen("x", 4) + S(3).m(4)) as i32); }
+EOS
+rustc -g -o r r.rs
+echo "rust line 7 $(list r 'statement("*@r.rs:7")')"
+echo "rust line 16 $(list r 'statement("m@r.rs:16")')"

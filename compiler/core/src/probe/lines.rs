@@ -5,7 +5,9 @@
 use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use spile_debuginfo::{self as debuginfo, DebugInfo, Function, FunctionId, FunctionPattern, Statement};
+use spile_debuginfo::{
+    self as debuginfo, DebugInfo, Function, FunctionId, FunctionPattern, Statement, without_arguments,
+};
 
 /// Which lines of a function are selected.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -109,16 +111,37 @@ impl FunctionStarts {
         let [first, behind] = [function.line, function.line.saturating_add(1)]
             .map(|line| all.partition_point(|start| start.line < line).min(all.len()));
         let (here, later) = (all.get(first..behind).unwrap_or_default(), all.get(behind..).unwrap_or_default());
-        let own: HashSet<&str> =
-            here.iter().map(|start| start.name.as_str()).filter(|name| is_called(name, &function.name)).collect();
+        let own: HashSet<String> = here
+            .iter()
+            .filter(|start| is_called(&start.name, &function.name))
+            .flat_map(|start| names_in_scopes(&start.name))
+            .collect();
         let is_within = |start: &Start| {
-            start
-                .name
-                .match_indices("::")
-                .any(|(at, _)| start.name.get(..at).is_some_and(|around| own.contains(around)))
+            let name = in_scopes(&start.name);
+            name.match_indices("::").any(|(at, _)| name.get(..at).is_some_and(|around| own.contains(around)))
         };
         later.iter().find(|start| !is_within(start)).map_or(u32::MAX, |start| start.line)
     }
+}
+
+/// What rustc has in the scopes of what is in a function of an `impl`, for the type. The number is that of the `impl` in its module.
+const IMPLEMENTATION: &str = "{impl#";
+
+/// A name as the scopes of what is in that function have it: compilers spell template arguments there in other ways, or leave them out.
+fn in_scopes(name: &str) -> String {
+    let name = without_arguments(name);
+    let parts = name.split("::").map(|part| if part.starts_with(IMPLEMENTATION) { IMPLEMENTATION } else { part });
+    parts.collect::<Vec<&str>>().join("::")
+}
+
+/// The same, and in place of the type what rustc has.
+fn names_in_scopes(name: &str) -> Vec<String> {
+    let name = in_scopes(name);
+    let of_type = name.rsplit_once("::").map(|(around, last)| {
+        let outer = around.rsplit_once("::").map_or(String::new(), |(outer, _)| format!("{outer}::"));
+        format!("{outer}{IMPLEMENTATION}::{last}")
+    });
+    std::iter::once(name.clone()).chain(of_type).collect()
 }
 
 /// Whether the qualified name ends with that one.
@@ -192,7 +215,18 @@ mod tests {
         let start = |line, name: &str| Start { line, name: name.into() };
         let starts =
             [start(3, "ns::f"), start(5, "ns::f::{lambda#1}::operator()"), start(9, "ns::f::In::g"), start(12, "h")];
-        let starts = FunctionStarts::of([("a.cc".to_string(), starts.into())].into());
+        let others = [
+            start(20, "ns::Ring<long int, 4>::push"),
+            start(21, "ns::Ring<long, 4>::push::{lambda(long)#1}::operator()"),
+            start(30, "r::gen<u8>"),
+            start(31, "r::gen::{closure#0}"),
+            start(40, "r::S::m"),
+            start(41, "r::{impl#0}::m::{closure#0}"),
+            start(50, "r::T::m"),
+            start(51, "r::{impl#1}::m::{closure#0}"),
+        ];
+        let starts = starts.into_iter().chain(others).collect::<Vec<Start>>();
+        let starts = FunctionStarts::of([("a.cc".to_string(), starts)].into());
         let lines_of = |line, name: &str| {
             starts.lines_of(&Function {
                 name: name.into(),
@@ -206,7 +240,9 @@ mod tests {
         };
         assert_eq!(lines_of(3, "f"), 3..12);
         assert_eq!(lines_of(5, "operator()"), 5..9);
-        assert_eq!(lines_of(12, "h"), 12..u32::MAX);
+        assert_eq!(lines_of(12, "h"), 12..20);
+        assert_eq!((lines_of(20, "push"), lines_of(30, "gen<u8>")), (20..30, 30..40));
+        assert_eq!((lines_of(40, "m"), lines_of(50, "m")), (40..50, 50..u32::MAX));
     }
 
     #[test]

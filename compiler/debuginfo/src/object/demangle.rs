@@ -110,6 +110,11 @@ pub(crate) fn shortened(scope: &str, need_not_be_written: impl Fn(&str) -> bool)
     short
 }
 
+/// A scope without template arguments, of functions in it too: `Ring::push` of `Ring<long, 4>::push`.
+pub fn without_arguments(scope: &str) -> String {
+    shortened(scope, |_| false)
+}
+
 /// Where the parts of a scope begin behind the first one, and where one more would.
 fn parts_of_scope(scope: &str) -> Vec<usize> {
     let mut depth = 0usize;

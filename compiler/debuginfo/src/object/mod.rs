@@ -31,7 +31,7 @@ mod thread_parts;
 
 pub(crate) use call_sites::{Transfer, transfers};
 pub use code_sum::{CodeSum, code_sum};
-pub use demangle::{demangled, last_part};
+pub use demangle::{demangled, last_part, without_arguments};
 pub use elf::{Address, DataSymbol, Elf, Section, SectionId, Symbol, SymbolOffset};
 pub(crate) use elf::{Contents, is_raw_btf};
 pub(crate) use flow::{Edges, EntryPoints, Flow};
