@@ -27,20 +27,40 @@ empty() {
 	done
 	rm -rf "$@"
 }
+now() { echo $(($(date +%s%N) / 1000)); }
+# How much of the cache each kind of build begins without.
+without() {
+	case $1 in
+	all) "$SPILE" --cache clear >/dev/null ;;
+	embedded) empty cache/module cache/embedded ;;
+	module) empty cache/module ;;
+	none) ;;
+	esac
+}
+# The moments of each kind are within nine tenths of the time that it takes here and now, the least of some builds, in microseconds.
+all=60000000 embedded=60000000 module=60000000 none=60000000
+for kind in all embedded embedded module module module none none none none none; do
+	without $kind
+	began=$(now)
+	build >/dev/null || exit
+	took=$(($(now) - began))
+	eval "[ \$$kind -lt $took ] || $kind=$took"
+done
 killed=0 differ=0
 for turn in $(seq $turns); do
-	# A whole build takes seconds, one with the runtime half a second, one with the embedded unit a twentieth.
 	case $((turn % 40)) in
-	0) "$SPILE" --cache clear >/dev/null ; most=3000 ;;
-	1 | 11 | 21 | 31) empty cache/module cache/embedded; most=500 ;;
-	*[02468]) empty cache/module; most=80 ;;
-	*) most=25 ;;
+	0) kind=all ;;
+	1 | 11 | 21 | 31) kind=embedded ;;
+	*[02468]) kind=module ;;
+	*) kind=none ;;
 	esac
-	delay=$(($(od -An -N2 -tu2 /dev/urandom) % most))
+	without $kind
+	eval "most=\$$kind"
+	delay=$(($(od -An -N4 -tu4 /dev/urandom) % (most * 9 / 10)))
 	# Not by the function: a shell between would be what is killed.
 	"$SPILE" -r "$RELEASE" -g -p4 -m killed killed.stp >/dev/null 2>&1 &
 	pid=$!
-	sleep "$(printf '%d.%03d' $((delay / 1000)) $((delay % 1000)))"
+	sleep "$(printf '%d.%06d' $((delay / 1000000)) $((delay % 1000000)))"
 	kill -9 "$pid" 2>/dev/null && killed=$((killed + 1))
 	wait "$pid" 2>/dev/null || true
 	rm -f killed.ko
