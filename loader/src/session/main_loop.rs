@@ -424,8 +424,11 @@ impl Session<'_> {
         Some(account::json(probes, &counters))
     }
 
-    /// The counters of all probes are part of a recording.
+    /// The counters of all probes are part of a recording. As text, those of thousands take seconds on a slow machine.
     fn end_recording(&mut self) {
+        if !self.reading.is_recorded() {
+            return;
+        }
         let mut about = Vec::new();
         about.extend(self.counters_as_json().map(|stats| ("stats", stats)));
         if let Ok(info) = self.subject.device.info() {

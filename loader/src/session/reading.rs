@@ -287,10 +287,15 @@ impl<'s> Reading<'s> {
         }
     }
 
+    /// The output is a recording.
+    pub fn is_recorded(&self) -> bool {
+        self.recorder.is_some()
+    }
+
     /// Nanoseconds until the counters of the probes are to be recorded again; `None`: never.
     pub fn until_counts(&self) -> Option<u64> {
         let since = clock::now().saturating_sub(self.counted);
-        self.recorder.is_some().then(|| COUNTS_INTERVAL.saturating_sub(since))
+        self.is_recorded().then(|| COUNTS_INTERVAL.saturating_sub(since))
     }
 
     /// Records the counters of the probes, if they are known.
