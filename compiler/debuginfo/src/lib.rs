@@ -34,8 +34,9 @@ pub mod target;
 mod tests;
 
 pub use self::object::{
-    Address, CodeSum, Elf, FunctionCode, Marker, MarkerArgument, Operand, Patched, Reason, Reserved, Section,
-    SectionId, Symbol, SymbolOffset, ThreadBlock, demangled, is_unlisted, last_part, without_arguments,
+    Address, CodeSum, CodeSymbol, Elf, FunctionCode, Marker, MarkerArgument, Operand, Patched, Reason, Reserved,
+    Returning, Section, SectionId, Symbol, SymbolOffset, ThreadBlock, demangled, is_unlisted, last_part,
+    without_arguments,
 };
 pub use debug_info::DebugInfo;
 pub use error::Error;

@@ -1,8 +1,7 @@
-# Shows: a pattern fits functions in the debug information and those that only the symbol table has, each place once; but for returns,
-# of which those may have none.
+# Shows: a pattern fits functions in the debug information and those that only the symbol table has, each place once.
 # stdout: ^all api_close api_mine api_open$
 # stdout: ^called api_close api_mine api_open$
-# stdout: ^returned api_mine$
+# stdout: ^returned api_close api_mine api_open$
 # stdout: ^cold 0$
 # stdout: ^places 3$
 # stdout: ^alone api_close$

@@ -13,6 +13,7 @@ use super::lines::{FunctionStarts, Lines, covers, parse};
 use super::location::{self, locate};
 use super::passing::{passed, returned};
 use super::prologue::{is_early, is_put_there, prologue_end};
+use super::symbols::{USES, refusal_of_part, refusal_of_return};
 use super::taken::{Taken, rank};
 use super::{
     CodePlace, Context, ContextError, Form, OtherOwners, Point, PointError, ProbeFamily, Resolver, Site, TypedLocation,
@@ -149,6 +150,7 @@ pub(super) fn resolve_in(point: &Point, object: &Rc<Object>, resolver: &mut Reso
         suffix,
         maxactive,
         names_only: resolver.names_only(),
+        wild,
         bodies: BTreeMap::new(),
         copies: Taken::default(),
         sites: Vec::new(),
@@ -186,6 +188,9 @@ pub(super) fn resolve_in(point: &Point, object: &Rc<Object>, resolver: &mut Reso
     Err(no_site(finder, exported, pattern.name, component))
 }
 
+/// Why `.exported` does not take a function.
+pub(super) const STATIC: &str = "other files cannot call it: it is static";
+
 /// Why functions of that name were found, and none of their places can be probed; `exported`: one of them is external.
 fn no_site(finder: Finder, exported: bool, name: String, component: Span) -> PointError {
     let why = match finder.refused {
@@ -194,9 +199,7 @@ fn no_site(finder: Finder, exported: bool, name: String, component: Span) -> Poi
             return PointError::OnlyInlined { component, name, copies: finder.inlined };
         }
         None if finder.suffix == Suffix::Inline => "no copy of it is inlined".to_string(),
-        None if finder.suffix == Suffix::Exported && !exported => {
-            "other files cannot call it: it is static".to_string()
-        }
+        None if finder.suffix == Suffix::Exported && !exported => STATIC.to_string(),
         None if finder.inlined > 0 => {
             format!("all {} copies of it are inlined: use .inline instead of .call", finder.inlined)
         }
@@ -298,6 +301,8 @@ struct Finder<'o> {
     maxactive: u32,
     /// Of places of the same spelling the first one that can be probed is enough.
     names_only: bool,
+    /// A pattern asks for the functions, not a name.
+    wild: bool,
     /// The site of the out-of-line code that begins there: a call is one hit, however many names its function has.
     bodies: BTreeMap<Address, (usize, Preference)>,
     /// Inlined copies.
@@ -366,6 +371,11 @@ impl Finder<'_> {
             entry = self.code.at(self.object, address).ok().map(|attachment| (address, attachment));
             address = first;
         }
+        if let Some(why) = self.refusal(function, start, returning, inlined) {
+            self.refused = Some(why.into());
+            self.left_out.push(format!("{}: {why}", function.name));
+            return;
+        }
         let attachment = match returning {
             true if function.name == NEVER_RETURNS && !self.object.is_program() => Err(TO_ANOTHER_TASK),
             true => self.code.at_return(self.object, address, self.maxactive),
@@ -388,6 +398,23 @@ impl Finder<'_> {
         if !inlined {
             self.bodies.insert(start, (index, preference));
         }
+    }
+
+    /// Why a function of a program cannot be probed, by its code and its symbol.
+    fn refusal(&self, function: &Function, entry: Address, returning: bool, inlined: bool) -> Option<&'static str> {
+        if !self.object.is_program() || inlined {
+            return None;
+        }
+        let is_symbol = self.object.is_symbols();
+        if is_symbol
+            && (returning || self.wild)
+            && let Some(why) = refusal_of_part(&function.name)
+        {
+            return Some(why);
+        }
+        // What does not return, as those that end the program, may be in debug information as well.
+        let of_return = if returning && self.wild { refusal_of_return(self.object, entry) } else { None };
+        of_return.filter(|why| is_symbol || *why == USES)
     }
 
     /// Attached only by name, if no address is known.

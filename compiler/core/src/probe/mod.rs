@@ -29,6 +29,7 @@ pub mod registers;
 mod resolver;
 mod session;
 mod statement;
+mod symbols;
 mod syscall;
 mod syscall_event;
 mod taken;

@@ -111,6 +111,17 @@ pub struct Symbol<'e> {
     pub function: bool,
 }
 
+/// A function in a program's symbol table.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct CodeSymbol {
+    /// Its name, demangled where it was asked for so.
+    pub name: String,
+    /// Where it begins.
+    pub at: Address,
+    /// Other files can refer to it (not STB_LOCAL).
+    pub global: bool,
+}
+
 /// A variable in a program's symbol table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DataSymbol {
@@ -606,9 +617,9 @@ impl Elf {
         here.map(|symbol| symbol.name.to_string()).collect()
     }
 
-    /// Where functions of a name that fits the shell pattern begin, by the symbol table alone: name and place, each once. The name
-    /// may be one of C++ or Rust, or the end of one, with the types of the parameters behind it.
-    pub fn functions_like(&self, pattern: &str) -> Vec<(String, Address)> {
+    /// The functions whose names fit the shell pattern, by the symbol table alone, each name and place once. The name may be one of
+    /// C++ or Rust, or the end of one, with the types of the parameters behind it.
+    pub fn functions_like(&self, pattern: &str) -> Vec<CodeSymbol> {
         let (pattern, parameters) = split_parameters(pattern);
         let all = self.all_symbols().into_iter().flatten();
         let code = all.filter(|symbol| symbol.function && self.is_code(symbol.at));
@@ -618,27 +629,27 @@ impl Elf {
             }
             // Linkers write the version of a symbol behind its name: `f@@V2`, `f@V1`.
             let plain = symbol.name.split_once('@').map_or(symbol.name, |(plain, _)| plain);
-            if spile_base::glob::matches(pattern, plain) {
-                return Some((plain.to_string(), self.address(symbol.at)?));
-            }
-            if spile_base::glob::matches(pattern, symbol.name) {
-                return Some((symbol.name.to_string(), self.address(symbol.at)?));
-            }
-            let qualified = demangled(symbol.name).filter(|qualified| fits(pattern, qualified))?;
-            Some((qualified, self.address(symbol.at)?))
+            let name = if spile_base::glob::matches(pattern, plain) {
+                plain.to_string()
+            } else if spile_base::glob::matches(pattern, symbol.name) {
+                symbol.name.to_string()
+            } else {
+                demangled(symbol.name).filter(|qualified| fits(pattern, qualified))?
+            };
+            Some(CodeSymbol { name, at: self.address(symbol.at)?, global: symbol.global })
         });
-        let mut found: Vec<(String, Address)> = fits.collect();
+        let mut found: Vec<CodeSymbol> = fits.collect();
         if found.is_empty() && pattern.contains('@') {
             found.extend(self.versioned_functions(pattern).unwrap_or_default());
         }
-        found.sort();
-        found.dedup();
+        found.sort_by(|one, other| (&one.name, one.at, other.global).cmp(&(&other.name, other.at, one.global)));
+        found.dedup_by(|one, before| one.name == before.name && one.at == before.at);
         found
     }
 
     /// Functions of the dynamic symbols whose names with their versions fit, as the linker writes them into `.symtab`: `f@@V2` for the
     /// one that programs are linked with, `f@V1` for others.
-    fn versioned_functions(&self, pattern: &str) -> Option<Vec<(String, Address)>> {
+    fn versioned_functions(&self, pattern: &str) -> Option<Vec<CodeSymbol>> {
         use object::read::elf::Sym as _;
         let elf = self.parse().ok()?;
         let endian = object::LittleEndian;
@@ -654,7 +665,9 @@ impl Elf {
             let version = String::from_utf8_lossy(versions.version(version.into()).ok()??.name()).into_owned();
             let name = String::from_utf8_lossy(symbol.name(endian, table.strings()).ok()?).into_owned();
             let whole = format!("{name}{between}{version}");
-            spile_base::glob::matches(pattern, &whole).then(|| Some((whole, self.address(at)?))).flatten()
+            let global = symbol.st_bind() != object::elf::STB_LOCAL;
+            let at = self.address(at).filter(|_| spile_base::glob::matches(pattern, &whole))?;
+            Some(CodeSymbol { name: whole, at, global })
         });
         Some(fits.collect())
     }
@@ -663,6 +676,13 @@ impl Elf {
     pub fn symbols_named<'e>(&'e self, name: &'e str) -> Result<impl Iterator<Item = Symbol<'e>>, Error> {
         let found = self.symbols()?.candidates_named(name.as_bytes()).map(|row| self.symbol(&row));
         Ok(found.filter(move |symbol| symbol.name == name))
+    }
+
+    /// Where the next symbol behind the address is.
+    pub(super) fn symbol_behind(&self, at: u64) -> Option<u64> {
+        let symbols = self.symbols().ok()?;
+        let next = symbols.up_to(at);
+        (next < symbols.count()).then(|| symbols.row(next).at)
     }
 
     /// The symbols at or before the address, nearest first.

@@ -188,7 +188,7 @@ fn wide_markers(mut notes: &[u8]) -> Vec<u8> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::elf::Elf;
+    use super::super::elf::{CodeSymbol, Elf};
     use super::*;
 
     #[test]
@@ -205,7 +205,7 @@ mod tests {
         let elf = Elf::open_program(&program).expect("is read");
         assert_eq!(elf.build_id().len(), 20);
         let found = elf.functions_like("add");
-        let [(_, address)] = found.as_slice() else { panic!("{found:?}") };
+        let [CodeSymbol { at: address, .. }] = found.as_slice() else { panic!("{found:?}") };
         let at = elf.file_offset(address.offset).expect("is in the file");
         let bytes = std::fs::read(&program).expect("is there");
         // push %ebp, with or without an endbr32.

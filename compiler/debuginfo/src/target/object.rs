@@ -11,8 +11,8 @@ use std::sync::Arc;
 use super::reserved::{self, Which};
 use crate::object::{CodeSum, DataSymbol, Edges, EntryPoints, Flow};
 use crate::{
-    self as debuginfo, Address, DebugInfo, Elf, FunctionCode, Marker, Patched, Reason, Reserved, SymbolOffset,
-    ThreadBlock,
+    self as debuginfo, Address, CodeSymbol, DebugInfo, Elf, FunctionCode, Marker, Patched, Reason, Reserved, Returning,
+    SymbolOffset, ThreadBlock,
 };
 use spile_base::cache::Cache;
 
@@ -403,8 +403,8 @@ impl Object {
         if own.is_empty() { self.mapped().data_symbols() } else { own }
     }
 
-    /// Functions of a program by its symbol tables only, whose names match a shell pattern: name and place.
-    pub fn functions_by_symbol(&self, pattern: &str) -> Vec<(String, Address)> {
+    /// Functions of a program by its symbol tables only, whose names match a shell pattern.
+    pub fn functions_by_symbol(&self, pattern: &str) -> Vec<CodeSymbol> {
         let own = self.elf.functions_like(pattern);
         if own.is_empty() { self.mapped().functions_like(pattern) } else { own }
     }
@@ -415,6 +415,12 @@ impl Object {
         names.sort();
         names.dedup();
         names
+    }
+
+    /// What the function of a program that begins there does with its return address; None: it is of the kernel.
+    pub fn returning(&self, function: Address) -> Option<Returning> {
+        let named = if self.elf.functions_at(function).is_empty() { self.mapped() } else { &self.elf };
+        self.is_program().then(|| named.returning(self.mapped(), function))
     }
 
     /// Where the implementations of an indirect function of a program begin; None: no such function is there.

@@ -8,12 +8,13 @@ use std::collections::BTreeSet;
 use std::rc::Rc;
 
 use crate::probe::code::Code;
-use crate::probe::function::{FunctionContext, owner_of};
+use crate::probe::function::{FunctionContext, STATIC, owner_of};
+use crate::probe::symbols::{refusal_of_part, refusal_of_return};
 use crate::probe::taken::rank;
 use crate::probe::{Context, ContextError, Point, PointError, Resolver, Site, TypedLocation};
 use spile_base::glob;
 use spile_debuginfo::target::Object;
-use spile_debuginfo::{Address, FunctionId, FunctionPattern, demangled, last_part};
+use spile_debuginfo::{Address, CodeSymbol, FunctionId, FunctionPattern, demangled, last_part};
 use spile_source::Span;
 
 /// Why an indirect function is not probed.
@@ -31,32 +32,14 @@ pub(super) fn resolve_in(
     if found.is_empty() {
         return Err(otherwise);
     }
+    let refused = |name: String, why: &str| PointError::NotProbeable { component, name, why: why.into() };
     if point.has("inline") {
-        let why = "no copy of it is inlined".to_string();
-        return Err(PointError::NotProbeable { component, name, why });
+        return Err(refused(name, "no copy of it is inlined"));
     }
-    let code = Code::of(point, object, resolver)?;
-    let (mut sites, mut refused) = (Vec::new(), None);
-    let mut places: Vec<(String, Address)> = Vec::new();
-    for (symbol, address) in found {
-        match object.implementations(address) {
-            None => places.push((symbol, address)),
-            Some(all) if all.is_empty() => refused = Some(UNSHOWN),
-            Some(all) => places.extend(all.into_iter().map(|each| (symbol.clone(), each))),
-        }
-    }
-    if !resolver.names_only() {
-        places = without_aliases(places);
-    }
-    for (symbol, address) in places {
-        match site(point, object, code, &symbol, address) {
-            Ok(site) => sites.push(site),
-            Err(why) => refused = Some(why),
-        }
-    }
-    match refused.filter(|_| sites.is_empty()) {
-        Some(why) => Err(PointError::NotProbeable { component, name, why: why.into() }),
-        None => Ok(sites),
+    let (sites, why) = sites(point, object, resolver, found, is_pattern(&name))?;
+    match why.filter(|_| sites.is_empty()) {
+        Some(why) => Err(refused(name, why)),
+        None => Ok(sites.into_iter().map(|(site, _)| site).collect()),
     }
 }
 
@@ -79,48 +62,72 @@ pub(super) fn others(point: &Point, object: &Rc<Object>, resolver: &mut Resolver
             known.extend(body.other_parts.into_iter().map(|(start, _)| start));
         }
     }
-    // `operator*` is a name.
-    let is_pattern = glob::is_pattern(&name) && !name.contains("operator");
+    let is_pattern = is_pattern(&name);
     if !is_pattern && !known.is_empty() {
         return Ok(Vec::new());
     }
     let mut found = object.functions_by_symbol(&name);
-    found.retain(|(symbol, address)| !known.contains(address) && !is_part(symbol));
-    if is_pattern && point.has("return") {
-        // Code that is written by hand may not bear it: what a signal returns to, or setjmp(), which keeps its return address.
-        const UNKNOWN: &str =
-            "debug information does not have it, so it may be none that returns as others do: name it";
-        found.into_iter().for_each(|(symbol, _)| resolver.skip(&symbol, UNKNOWN));
-        return Ok(Vec::new());
-    }
+    found.retain(|symbol| !known.contains(&symbol.at));
+    let (mut sites, _) = sites(point, object, resolver, found, is_pattern)?;
+    // An indirect function may stand for one of those.
+    sites.retain(|(_, at)| !known.contains(at));
+    Ok(sites.into_iter().map(|(site, _)| site).collect())
+}
+
+/// `operator*` is a name.
+fn is_pattern(name: &str) -> bool {
+    glob::is_pattern(name) && !name.contains("operator")
+}
+
+/// The sites of functions, and why a place of one cannot be probed. Those that a pattern fits are left out where they are no
+/// function of their own, or may be none that returns.
+fn sites(
+    point: &Point,
+    object: &Rc<Object>,
+    resolver: &mut Resolver,
+    found: Vec<CodeSymbol>,
+    is_pattern: bool,
+) -> Result<(Vec<(Site, Address)>, Option<&'static str>), PointError> {
     let code = Code::of(point, object, resolver)?;
+    let mut refused = None;
+    let mut refuse = |resolver: &mut Resolver, symbol: &str, why: &'static str| {
+        resolver.skip(symbol, why);
+        refused = Some(why);
+    };
     let mut places: Vec<(String, Address)> = Vec::new();
-    for (symbol, address) in found {
-        match object.implementations(address) {
-            None => places.push((symbol, address)),
-            Some(all) if all.is_empty() => resolver.skip(&symbol, UNSHOWN),
-            Some(all) => places.extend(all.into_iter().map(|each| (symbol.clone(), each))),
+    for CodeSymbol { name, at, global } in found {
+        if is_pattern && is_thunk(&name) {
+            continue;
+        }
+        let why = match () {
+            () if point.has("exported") && !global => Some(STATIC),
+            () if point.has("return") || is_pattern => refusal_of_part(&name),
+            () => None,
+        };
+        let why = why.or_else(|| refusal_of_return(object, at).filter(|_| is_pattern && point.has("return")));
+        match (why, object.implementations(at)) {
+            (Some(why), _) => refuse(resolver, &name, why),
+            (None, None) => places.push((name, at)),
+            (None, Some(all)) if all.is_empty() => refuse(resolver, &name, UNSHOWN),
+            (None, Some(all)) => places.extend(all.into_iter().map(|each| (name.clone(), each))),
         }
     }
-    places.retain(|(_, address)| !known.contains(address));
     if !resolver.names_only() {
         places = without_aliases(places);
     }
     let mut sites = Vec::new();
-    for (symbol, address) in places {
-        match site(point, object, code, &symbol, address) {
-            Ok(site) => sites.push(site),
-            Err(why) => resolver.skip(&symbol, why),
+    for (symbol, at) in places {
+        match site(point, object, code, &symbol, at) {
+            Ok(site) => sites.push((site, at)),
+            Err(why) => refuse(resolver, &symbol, why),
         }
     }
-    Ok(sites)
+    Ok((sites, refused))
 }
 
-/// Whether a symbol is of a part of a function, or of code that only leads to one (a thunk of C++).
-fn is_part(symbol: &str) -> bool {
-    symbol.contains('.')
-        || symbol.contains("thunk to ")
-        || ["_ZTh", "_ZTv", "_ZTc"].iter().any(|thunk| symbol.starts_with(thunk))
+/// Whether a symbol is of code that only leads to a function, a thunk of C++.
+fn is_thunk(symbol: &str) -> bool {
+    symbol.contains("thunk to ") || ["_ZTh", "_ZTv", "_ZTc"].iter().any(|thunk| symbol.starts_with(thunk))
 }
 
 /// Of several symbols of one place one: a call is one hit, whatever the names of its function.
@@ -188,6 +195,10 @@ pub(super) fn at_address(
     let code = Code::of(point, object, resolver)?;
     let near = around.or_else(|| object.near(address));
     let name = near.map(|near| near.symbol).unwrap_or_default();
+    let is_static = || !object.functions_by_symbol(&name).iter().any(|symbol| symbol.at == at && symbol.global);
+    if point.has("exported") && is_static() {
+        return Err(refused(STATIC));
+    }
     if !statement {
         let places = object.implementations(at).unwrap_or_else(|| vec![at]);
         let sites = places.into_iter().map(|at| site(point, object, code, &name, at).map_err(refused));
@@ -209,6 +220,9 @@ pub(super) fn at_address(
 fn described(object: &Object, address: Address) -> Option<FunctionId> {
     let debug = object.debug().ok()?;
     let named = object.functions_at(address);
+    // A clone of a function: `f.isra.0`.
+    let cloned = named.iter().filter_map(|name| Some(name.split_once('.')?.0.to_string()));
+    let named: Vec<String> = named.iter().cloned().chain(cloned).collect();
     let plain = named.iter().filter_map(|name| Some(last_part(&demangled(name)?).to_string()));
     let candidates: Vec<String> = named.iter().cloned().chain(plain).collect();
     let functions = candidates
