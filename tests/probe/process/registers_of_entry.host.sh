@@ -5,6 +5,11 @@
 # stdout: ^function first$
 # stdout: ^condition first$
 # stdout: ^both first$
+# stdout: ^embedded first$
+# stdout: ^embedded expression first$
+# stdout: ^embedded otherwise moved$
+# stdout: ^lost its value is put where the debug information has it only after the function's entry$
+# stdout: ^not lost moved$
 # limit: 60
 
 cat >st.c <<'EOS'
@@ -22,7 +27,7 @@ first=$((0x$(nm st | awk '$3 == "f" { print $1 }')))
 # show NAME SCRIPT
 show() {
   local at
-  at=$("$SPILE" -r "$RELEASE" -p3 -e "$2" | sed -n 's/.*uprobe\.address = \([0-9]*\)ULL.*/\1/p')
+  at=$("$SPILE" -g -r "$RELEASE" -p3 -e "$2" | sed -n 's/.*uprobe\.address = \([0-9]*\)ULL.*/\1/p')
   case "$at" in
     '') echo "$1 nowhere" ;;
     "$first") echo "$1 first" ;;
@@ -35,3 +40,9 @@ show argument "$f { println(long_arg(1)) }"
 show function "function third() { return own(3) } function own(n) { return int_arg(n) } $f { println(third()) }"
 show condition "$f if (@uregister(5) > 1) { println(1) }"
 show both "$f { println(int_arg(3) == \$c, long_arg(1) == \$s->a) }"
+show embedded "function third:long() %{ STAP_RETVALUE = CONTEXT->uregs->cx; %} $f { println(third(), \$c) }"
+show 'embedded expression' "$f { println(%{ CONTEXT->uregs->cx %}) }"
+show 'embedded otherwise' "function three:long() %{ STAP_RETVALUE = 3; %} $f { println(three(), \$c) }"
+# A variable of the function has no value before its first statement.
+echo "lost $("$SPILE" -r "$RELEASE" -p2 -e "$f { println(int_arg(3), \$sum) }" 2>&1 | grep -o 'its value is put.*')"
+show 'not lost' "$f { println(\$c, \$sum) }"

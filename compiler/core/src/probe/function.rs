@@ -501,10 +501,14 @@ impl FunctionContext {
         let is_late = || is_early(&found) || is_put_there(debug, self.function, self.address, name, &found);
         if self.object.is_program() && (is_early(&found) || found.is_err()) && self.is_at_entry(debug) && is_late() {
             let parameters = debug.parameters(self.function).map_err(failed)?;
-            if let Some(parameter) = parameters.into_iter().find(|parameter| parameter.name == name) {
-                if let Some(location) = passed(debug, self.function, self.address, name) {
-                    return Ok(FoundVariable { type_id: parameter.type_id, location });
-                }
+            let parameter = parameters.into_iter().find(|parameter| parameter.name == name);
+            if let Some(parameter) = &parameter
+                && let Some(location) = passed(debug, self.function, self.address, name)
+            {
+                return Ok(FoundVariable { type_id: parameter.type_id, location });
+            }
+            // A variable in a frame that does not exist yet has none either.
+            if parameter.is_some() || is_early(&found) {
                 let late = "its value is put where the debug information has it only after the function's entry";
                 found.map_err(location::unavailable)?;
                 return Err(ContextError::NoValue(vec![late.into()]));
