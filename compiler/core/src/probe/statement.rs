@@ -10,12 +10,12 @@ use std::rc::Rc;
 
 use super::code::Code;
 use super::function::{FunctionContext, described, in_each, no_place, nothing, objects, owner_of, quoted};
-use super::lines::{Lines, line_number, parse, wanted_lines};
+use super::lines::{FunctionStarts, Lines, line_number, parse, wanted_lines};
 use super::taken::last_part;
 use super::{Form, Point, PointError, ProbeFamily, Resolver, Site};
 use crate::program::Attachment;
 use spile_debuginfo::target::Object;
-use spile_debuginfo::{Address, Function, FunctionId, FunctionPattern, Statement, path_fits};
+use spile_debuginfo::{Address, DebugInfo, Function, FunctionId, FunctionPattern, Statement, path_fits};
 use spile_source::Span;
 
 /// The family of `kernel.statement`, `module().statement`.
@@ -56,89 +56,184 @@ pub(super) fn resolve_in(
     resolver: &mut Resolver,
 ) -> Result<Vec<Site>, PointError> {
     let debug_failed = |error: &dyn std::fmt::Display| PointError::DebugInfo { component, message: error.to_string() };
-    let debug = object.debug().map_err(|error| debug_failed(&error))?;
-    let mut functions = debug.find_functions(pattern).map_err(|error| debug_failed(&error))?;
+    let debug = object.debug().map_err(|error| debug_error(error, component))?;
+    let functions = debug.find_functions(pattern).map_err(|error| debug_failed(&error))?;
+    let asked = Asked { point, object, lines, text, component };
     // A file in which no function begins: a generator of parsers names it by `#line`, or a function has it included.
-    let part = pattern.file.as_deref().filter(|_| functions.is_empty() && object.is_program());
-    if part.is_some() {
+    let part = pattern.file.as_deref().filter(|_| object.is_program());
+    let others = || -> Result<Vec<FunctionId>, PointError> {
         let anywhere = FunctionPattern { name: pattern.name.clone(), file: None };
-        functions = debug.find_functions(&anywhere).map_err(|error| debug_failed(&error))?;
-    }
-    if functions.is_empty() {
-        return Err(nothing(debug, pattern, text, component, &described(object)));
-    }
-    let code = Code::of(point, object, resolver)?;
-    let function_starts = resolver.function_starts(object, debug, pattern).map_err(|error| debug_failed(&error))?;
-    let mut sites = Vec::new();
-    // Of a program: which sites have a statement, and where the function begins that each is of.
-    let mut taken: BTreeMap<(Address, String, u32), (usize, u32)> = BTreeMap::new();
-    let mut near = Vec::new();
-    let mut refused = None;
-    let mut found_file = false;
-    for id in functions {
-        let function = debug.function(id).map_err(|error| debug_failed(&error))?;
-        let statements = debug.statements(id).map_err(|error| debug_failed(&error))?;
-        let (function, statements) = match part {
-            None => {
-                let own = function_starts.own(&function, statements);
-                (function, own)
+        let mut all = debug.find_functions(&anywhere).map_err(|error| debug_failed(&error))?;
+        all.retain(|id| !functions.contains(id));
+        Ok(all)
+    };
+    let found = match functions.is_empty() {
+        true => Err(nothing(debug, pattern, text, component, &described(object))),
+        false => {
+            let starts = resolver.function_starts(object, debug, pattern).map_err(|error| debug_failed(&error))?;
+            asked.sites(debug, &functions, Place::Begins(&starts), resolver)
+        }
+    };
+    match (found, part) {
+        (
+            Err(error @ (PointError::NoFunction { .. } | PointError::NoMatch { .. } | PointError::NotProbeable { .. })),
+            Some(file),
+        ) if functions.is_empty() => asked.sites_in_part(debug, &others()?, file, resolver)?.unwrap_or(Err(error)),
+        // The functions that begin in the file have no code on the line.
+        (Err(error @ PointError::NoLine { .. }), Some(file)) => {
+            match asked.sites_in_part(debug, &others()?, file, resolver)? {
+                Some(Ok(sites)) => Ok(sites),
+                _ => Err(error),
             }
-            Some(file) => match in_file(function, statements, file) {
-                Some(found) => found,
-                None => continue,
-            },
-        };
-        found_file = true;
-        let wanted = wanted_lines(lines, &function, &statements, point.has("nearest"), &mut near);
-        let begun = beginnings_of(object, &statements, &wanted);
-        for (line, address) in begun.iter().copied() {
-            let alike = begun.iter().filter(|(other, _)| *other == line).count();
-            match code.at_statement(object, address) {
-                Ok(attachment) => {
-                    let found = site(object, id, &function, (line, alike), address, attachment);
-                    let key = (address, last_part(&function.file).to_string(), line);
-                    match taken.get_mut(&key).filter(|_| object.is_program()) {
-                        None => {
-                            taken.insert(key, (sites.len(), function.line));
-                            sites.push(found);
-                        }
-                        // The same of another unit, or what is around it.
-                        Some((_, begun)) if *begun >= function.line => {}
-                        Some((index, begun)) => {
-                            *begun = function.line;
-                            sites.get_mut(*index).into_iter().for_each(|site| *site = found.clone());
+        }
+        (found, _) => found,
+    }
+}
+
+fn debug_error(error: impl std::fmt::Display, component: Span) -> PointError {
+    PointError::DebugInfo { component, message: error.to_string() }
+}
+
+/// Which of a function's statements are looked at.
+#[derive(Clone, Copy)]
+enum Place<'p> {
+    /// Its own, by where the functions of its file begin.
+    Begins(&'p FunctionStarts),
+    /// Those in a file that fits, in which it does not begin.
+    Part(&'p str),
+}
+
+/// What a point asks for.
+struct Asked<'a> {
+    point: &'a Point<'a>,
+    object: &'a Rc<Object>,
+    lines: &'a Lines,
+    text: &'a str,
+    component: Span,
+}
+
+impl Asked<'_> {
+    /// The sites in a part of functions that is in a file in which they do not begin. None: none of them has such a part.
+    fn sites_in_part(
+        &self,
+        debug: &DebugInfo,
+        functions: &[FunctionId],
+        file: &str,
+        resolver: &mut Resolver,
+    ) -> Result<Option<Result<Vec<Site>, PointError>>, PointError> {
+        const NOT_COUNTED: &str = "+N counts from the line where a function begins, and no function of that name begins in this file: give the line itself, as :N";
+        let Asked { lines, text, component, .. } = *self;
+        if matches!(lines, Lines::Relative(_)) {
+            for id in functions {
+                let function = debug.function(*id).map_err(|error| debug_error(error, component))?;
+                let statements = debug.statements(*id).map_err(|error| debug_error(error, component))?;
+                if in_file(function, statements, file, debug.compiled_in(*id).as_deref()).is_some() {
+                    let (name, why) = (text.to_string(), NOT_COUNTED.into());
+                    return Ok(Some(Err(PointError::NotProbeable { component, name, why })));
+                }
+            }
+            return Ok(None);
+        }
+        let found = self.sites(debug, functions, Place::Part(file), resolver);
+        Ok(match found {
+            Err(PointError::NoMatch { .. }) => None,
+            found => Some(found),
+        })
+    }
+
+    /// The sites of these functions; NoMatch where none of them is in the file.
+    fn sites(
+        &self,
+        debug: &DebugInfo,
+        functions: &[FunctionId],
+        place: Place,
+        resolver: &mut Resolver,
+    ) -> Result<Vec<Site>, PointError> {
+        let Asked { point, object, lines, text, component } = *self;
+        let code = Code::of(point, object, resolver)?;
+        let mut sites = Vec::new();
+        // Of a program: which sites have a statement, and where the function begins that each is of.
+        let mut taken: BTreeMap<(Address, String, u32), (usize, u32)> = BTreeMap::new();
+        let mut near = Vec::new();
+        let mut refused = None;
+        let mut found_file = false;
+        for &id in functions {
+            let function = debug.function(id).map_err(|error| debug_error(error, component))?;
+            let statements = debug.statements(id).map_err(|error| debug_error(error, component))?;
+            let (function, statements) = match place {
+                Place::Begins(function_starts) => {
+                    let own = function_starts.own(&function, statements);
+                    (function, own)
+                }
+                Place::Part(file) => match in_file(function, statements, file, debug.compiled_in(id).as_deref()) {
+                    Some(found) => found,
+                    None => continue,
+                },
+            };
+            found_file = true;
+            let wanted = wanted_lines(lines, &function, &statements, point.has("nearest"), &mut near);
+            let begun = beginnings_of(object, &statements, &wanted);
+            for (line, address) in begun.iter().copied() {
+                let alike = begun.iter().filter(|(other, _)| *other == line).count();
+                match code.at_statement(object, address) {
+                    Ok(attachment) => {
+                        let found = site(object, id, &function, (line, alike), address, attachment);
+                        let key = (address, last_part(&function.file).to_string(), line);
+                        match taken.get_mut(&key).filter(|_| object.is_program()) {
+                            None => {
+                                taken.insert(key, (sites.len(), function.line));
+                                sites.push(found);
+                            }
+                            // The same of another unit, or what is around it.
+                            Some((_, begun)) if *begun >= function.line => {}
+                            Some((index, begun)) => {
+                                *begun = function.line;
+                                sites.get_mut(*index).into_iter().for_each(|site| *site = found.clone());
+                            }
                         }
                     }
-                }
-                Err(why) => {
-                    resolver.skip(&format!("{} ({}:{line})", function.name, function.file), why);
-                    refused = Some(why);
+                    Err(why) => {
+                        resolver.skip(&format!("{} ({}:{line})", function.name, function.file), why);
+                        refused = Some(why);
+                    }
                 }
             }
         }
-    }
-    if !found_file {
-        return Err(nothing(debug, pattern, text, component, &described(object)));
-    }
-    if let Some(why) = refused.filter(|_| sites.is_empty()) {
-        return Err(PointError::NotProbeable { component, name: text.to_string(), why: why.into() });
-    }
-    if sites.is_empty() {
-        near.sort_unstable();
-        near.dedup();
-        if let Some(asked) = line_number(lines) {
-            near.sort_by_key(|line| line.abs_diff(asked));
-            near.truncate(NEAR);
-            near.sort_unstable();
+        if !found_file {
+            return Err(PointError::NoMatch { component, pattern: text.to_string(), object: described(object) });
         }
-        return Err(PointError::NoLine { component, pattern: text.to_string(), near });
+        if let Some(why) = refused.filter(|_| sites.is_empty()) {
+            return Err(PointError::NotProbeable { component, name: text.to_string(), why: why.into() });
+        }
+        if sites.is_empty() {
+            near.sort_unstable();
+            near.dedup();
+            if let Some(asked) = line_number(lines) {
+                near.sort_by_key(|line| line.abs_diff(asked));
+                near.truncate(NEAR);
+                near.sort_unstable();
+            }
+            return Err(PointError::NoLine { component, pattern: text.to_string(), near });
+        }
+        Ok(sites)
     }
-    Ok(sites)
 }
 
 /// The function's statements in a file that fits, and the function as if that were its own file; None: it has none.
-fn in_file(function: Function, mut statements: Vec<Statement>, file: &str) -> Option<(Function, Vec<Statement>)> {
-    statements.retain(|statement| path_fits(file, &statement.file));
+/// `built_in`: the directory of the compilation, with which the path of the file may be written.
+fn in_file(
+    function: Function,
+    mut statements: Vec<Statement>,
+    file: &str,
+    built_in: Option<&str>,
+) -> Option<(Function, Vec<Statement>)> {
+    let file = file.strip_prefix("./").unwrap_or(file);
+    let whole = built_in.filter(|_| file.contains('/')).map(|directory| directory.trim_end_matches('/'));
+    let fits = |path: &str| {
+        path_fits(file, path)
+            || !path.starts_with('/') && whole.is_some_and(|whole| path_fits(file, &format!("{whole}/{path}")))
+    };
+    statements.retain(|statement| fits(&statement.file));
     let file = statements.first()?.file.clone();
     statements.retain(|statement| statement.file == file);
     Some((Function { file, ..function }, statements))

@@ -131,8 +131,37 @@ impl Dwarf {
         for (copy, die) in (0..).zip(self.copies(id)?.into_iter().chain(self.instances_of(id)?)) {
             statements.extend(self.statements_of(die)?.into_iter().map(|statement| Statement { copy, ..statement }));
         }
+        if statements.is_empty() {
+            statements = self.statements_by_symbol(id)?;
+        }
         statements.sort_by_key(|statement| statement.address);
         statements.dedup();
+        Ok(statements)
+    }
+
+    /// The statements of a function whose entry has no code, though a symbol does: gcc has merged it with another one of equal code.
+    /// Where it has left nothing of it but the other one's, it is that its own line begins there.
+    fn statements_by_symbol(&self, id: FunctionId) -> Result<Vec<Statement>, EntryError> {
+        let function = self.read_function(id)?;
+        let Some((body, start)) = function.bodies.first().and_then(|body| Some((body, self.elf.flat(body.entry)?)))
+        else {
+            return Ok(Vec::new());
+        };
+        let slot = self.store.slot_of(id.die())?;
+        let unit = self.store.unit(slot)?;
+        let rows = rows_in(self.lines.rows(&self.store, slot)?, &(start..start.saturating_add(body.size)));
+        let mut statements = Vec::new();
+        for row in rows.iter().filter(|row| row.line > 0 && row.is_statement) {
+            let Some(address) = self.elf.address(row.range.start) else { continue };
+            let file = self.store.file_name(unit, row.file).unwrap_or_default();
+            statements.push(Statement { address, file, line: row.line, copy: 0 });
+        }
+        let is_own = |statement: &Statement| statement.file == function.file && statement.line >= function.line;
+        if !statements.iter().any(|statement| statement.address == body.entry && is_own(statement)) {
+            statements.retain(|statement| statement.address != body.entry);
+            let (address, file, line) = (body.entry, function.file.clone(), function.line);
+            statements.push(Statement { address, file, line, copy: 0 });
+        }
         Ok(statements)
     }
 
@@ -158,6 +187,10 @@ impl Dwarf {
                     }
                 }
             }
+        }
+        if lines.is_empty() {
+            let by_symbol = self.statements_by_symbol(id)?.into_iter().filter(|statement| statement.file == file);
+            lines.extend(by_symbol.map(|statement| statement.line));
         }
         lines.sort_unstable();
         lines.dedup();
