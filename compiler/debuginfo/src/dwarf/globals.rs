@@ -16,7 +16,7 @@ use crate::source::{GlobalPattern, VariableResult};
 const MOST_BASES: usize = 64;
 
 impl Dwarf {
-    /// The variable that matches; an external one comes before a static one.
+    /// The variable that matches; an external one comes before a static one, and that before a static one of a function.
     pub(super) fn find_global(
         &self,
         GlobalPattern { name, file, external }: GlobalPattern,
@@ -29,11 +29,13 @@ impl Dwarf {
         if let Some(qualified) = demangled(name) {
             return self.find_global(GlobalPattern { name: &format!("::{qualified}"), file, external });
         }
+        let of_function = || self.find_static_local(name, file).map_err(|damage| self.failed(damage));
         if let Some(file) = file {
             // The file may only declare it: `jiffies` of kernel/time/timer.c, which the linker defines.
             return match self.is_declared_in(name, file).map_err(|damage| self.failed(damage))? {
                 true => self.find_global(GlobalPattern { name, file: None, external: true }),
-                false => Ok(found),
+                false if external => Ok(found),
+                false => of_function(),
             };
         }
         // A name that the linker gave a variable besides its own (`jiffies = jiffies_64;` in vmlinux.lds.S).
@@ -43,7 +45,7 @@ impl Dwarf {
                 return Ok(found);
             }
         }
-        Ok(Err(Unavailable::Unknown))
+        if external { Ok(Err(Unavailable::Unknown)) } else { of_function() }
     }
 
     /// The other names of the symbol's address; empty for a function.

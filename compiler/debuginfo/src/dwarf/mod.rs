@@ -28,6 +28,7 @@ mod scope;
 mod shared;
 mod source;
 mod split;
+mod static_locals;
 mod store;
 mod types;
 mod unit_places;

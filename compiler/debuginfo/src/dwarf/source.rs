@@ -9,7 +9,7 @@ use super::store::EntryError;
 use crate::error::Error;
 use crate::facts::{
     Call, Convention, Extent, Function, FunctionId, FunctionPattern, InlinedCode, Label, Op, OtherLines, Passed,
-    Prologue, Statement, Type, TypeId, TypePassing, TypeTag, Variable,
+    Prologue, Statement, Type, TypeId, TypePassing, TypeTag, Unavailable, Variable,
 };
 use crate::object::{Address, Elf, Reserved};
 use crate::source::{Form, GlobalPattern, Source, VariableResult};
@@ -121,7 +121,10 @@ impl Source for Dwarf {
     }
 
     fn global_for(&self, id: FunctionId, name: &str) -> Result<VariableResult, Error> {
-        self.read(self.find_global_of_unit(id, name))
+        match self.read(self.find_global_of_unit(id, name))? {
+            Err(Unavailable::Unknown) => self.read(self.find_static_local_of(id, name)),
+            found => Ok(found),
+        }
     }
 
     fn units_of_static(&self, name: &str) -> Result<Vec<String>, Error> {
