@@ -6,7 +6,7 @@ use super::Dwarf;
 use super::entry::Entries;
 use super::scan;
 use super::scope::{Declared, Scopes};
-use super::store::{Die, EntryError, constant, flag};
+use super::store::{Die, EntryError, constant, die_at, flag};
 use crate::error::Error;
 use crate::facts::{Unavailable, path_fits};
 use crate::object::demangle::{demangled, scope_fits, split_scope};
@@ -169,7 +169,9 @@ impl Dwarf {
             if seen > MOST_BASES {
                 break;
             }
-            let (unit, entry) = self.store.entry(class)?;
+            // The type itself may be in a unit of its own.
+            let (unit, entry) = self.unrestricted(class)?;
+            let class = die_at(unit, entry.offset())?;
             if let (Some(scope), Some(own)) = (scan::scope_around(&self.store, class)?, self.store.name(unit, &entry)) {
                 let around = if scope.is_empty() { own } else { format!("{scope}::{own}") };
                 let found = self.find_named_global(&format!("::{around}::{name}"), None, false)?;

@@ -423,6 +423,11 @@ impl Store {
         self.type_units.get_or_init(read).as_ref().map_err(Clone::clone)
     }
 
+    /// Whether types have units of their own.
+    pub fn has_type_units(&self) -> bool {
+        self.type_units().is_ok_and(|types| !types.is_empty())
+    }
+
     /// A file with units of the program that was not found (`-gsplit-dwarf`).
     pub fn missing(&self) -> Option<&str> {
         self.missing.first().map(String::as_str)

@@ -6,6 +6,8 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::{Mutex, PoisonError};
 
+use gimli::AttributeValue;
+
 use super::Dwarf;
 use super::entry::{Entries, Entry};
 use super::index::{is_in, split};
@@ -34,6 +36,7 @@ impl Dwarf {
         let (scope, last) = split(name.as_bytes());
         let mut search = Search { store: &self.store, tag, scope, last, searched: HashSet::new(), found: None };
         search.unit(slot)?;
+        search.signed(slot)?;
         let found = search.found;
         known().insert(key, found);
         Ok(found)
@@ -71,6 +74,32 @@ impl Search<'_> {
                     break;
                 }
                 around = inner;
+            }
+        }
+        Ok(())
+    }
+
+    /// Types in units of their own that the unit refers to by their signatures, also by way of others.
+    fn signed(&mut self, slot: usize) -> Result<(), EntryError> {
+        let mut seen = HashSet::new();
+        let mut slots = vec![slot];
+        while let Some(slot) = slots.pop().filter(|_| self.found.is_none() && self.store.has_type_units()) {
+            let unit = self.store.unit(slot)?;
+            let mut entries = Entries::of(unit)?;
+            while let Some(entry) = entries.next()? {
+                for name in [gimli::DW_AT_type, gimli::DW_AT_signature, gimli::DW_AT_containing_type] {
+                    let value = entry.attr_value(name);
+                    let Some(value @ AttributeValue::DebugTypesRef(_)) = value else { continue };
+                    let Some(die) = self.store.reference(unit, value)?.filter(|die| seen.insert(*die)) else {
+                        continue;
+                    };
+                    let (own, entry) = self.store.entry(die)?;
+                    if scan::type_tag(entry.tag()) == Some(self.tag) && self.is_wanted(own, &entry)? {
+                        self.found = Some(die);
+                        return Ok(());
+                    }
+                    slots.push(self.store.slot_of(die)?);
+                }
             }
         }
         Ok(())
