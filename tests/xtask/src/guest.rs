@@ -166,7 +166,7 @@ fn with_programs(guest: &mut Guest, root: &Path) -> Result<()> {
         let path = directory.join(name);
         guest.program(&path, &path)?.link(format!("/usr/bin/{name}"), path);
     }
-    for name in crate::user_programs::narrow_libraries() {
+    for name in crate::user_programs::libraries() {
         let path = directory.join(name);
         guest.program(&path, &path)?;
     }

@@ -47,6 +47,18 @@ const NARROW_LOADER: &str = "ld-linux32.so.2";
 /// A program in C++, and gcc's options.
 const SHAPES: [(&str, &str); 2] = [("shapes", "-O2"), ("shapes_O0", "-O0")];
 
+/// One in C++ with virtual base classes, its compiler and the options.
+const RHOMBUS: [(&str, &str, &[&str]); 3] = [
+    ("rhombus", "g++", &["-O2", "-gdwarf-5", "-fdebug-types-section"]),
+    ("rhombus_O0", "g++", &["-O0", "-gdwarf-4"]),
+    ("rhombus_clang", "clang++", &["-O2", "-gdwarf-5"]),
+];
+
+/// One with a library whose variables of each thread have descriptors, and one like it that it opens at run time; with the library's
+/// options.
+const EACH: &str = "each_user";
+const EACH_LIBRARIES: [(&str, &[&str]); 2] = [("libeach.so", &[]), ("libeach_opened.so", &["-DLARGE=16384"])];
+
 /// One of several files in C++, in which things have one name.
 const NAMES: &str = "names";
 const NAMES_TEXTS: [&str; 3] = ["names.cc", "names_gadget.cc", "names_widget.cc"];
@@ -106,12 +118,13 @@ pub fn names() -> impl Iterator<Item = &'static str> {
         .chain(PLAIN)
         .chain(RUST)
         .chain(DESCRIBED.map(|(name, ..)| name))
-        .chain([NARROW_LINKED, NAMES, UNITS, PINNED.0])
+        .chain(RHOMBUS.map(|(name, ..)| name))
+        .chain([NARROW_LINKED, NAMES, UNITS, PINNED.0, EACH])
 }
 
-/// Libraries of programs of 32 bits, and what loads them: those of others are found with their programs.
-pub fn narrow_libraries() -> [&'static str; 2] {
-    [NARROW_LIBRARY, NARROW_LOADER]
+/// Libraries of programs of 32 bits, what loads them, and what is opened at run time: others are found with their programs.
+pub fn libraries() -> [&'static str; 3] {
+    [NARROW_LIBRARY, NARROW_LOADER, EACH_LIBRARIES[1].0]
 }
 
 /// What loads a 32-bit program with libraries: 2.5 MB to download. Its package is not installed: library names with wildcards, as
@@ -134,7 +147,7 @@ pub fn build(root: &Path) -> Result<PathBuf> {
     let texts =
         ["user.c", "library.c", "abuse.c", "absent.c", "chain.c", "shapes.cc", "bank.rs", "ledger.rs", "names.h"]
             .into_iter()
-            .chain(["described.c"])
+            .chain(["described.c", "rhombus.cc", "each.c", "each_user.c"])
             .chain(NAMES_TEXTS)
             .chain(UNITS_TEXTS)
             .chain(narrow);
@@ -142,8 +155,11 @@ pub fn build(root: &Path) -> Result<PathBuf> {
     let mut parts =
         texts.chain([fs::read(&hits)]).collect::<Result<Vec<_>, _>>().context("reading tests/fixtures/user")?;
     parts.push(
-        format!("{PINNED:?}{VARIANTS:?}{SHAPES:?}{NARROW:?}{NARROW_STACKS:?}{NARROW_LOADER:?}{DESCRIBED:?}")
-            .into_bytes(),
+        format!(
+            "{PINNED:?}{VARIANTS:?}{SHAPES:?}{NARROW:?}{NARROW_STACKS:?}{NARROW_LOADER:?}{DESCRIBED:?}{RHOMBUS:?}\
+            {EACH_LIBRARIES:?}"
+        )
+        .into_bytes(),
     );
     let key = format!("{:016x}", fingerprint(&parts));
     let directory = directory(root);
@@ -210,6 +226,16 @@ pub fn build(root: &Path) -> Result<PathBuf> {
         command.args(["-O2", "-Wl,--build-id=sha1", "-o", name]).args(options).arg(source.join("described.c"));
         run(command.current_dir(&directory))?;
     }
+    for (name, compiler, options) in RHOMBUS {
+        let mut command = Command::new(compiler);
+        command.args(["-Wl,--build-id=sha1", "-o", name]).args(options).arg(source.join("rhombus.cc"));
+        run(command.current_dir(&directory))?;
+    }
+    for (name, options) in EACH_LIBRARIES {
+        let options = [&["-g", "-O2", "-shared", "-fPIC", "-mtls-dialect=gnu2", "-Wl,-Bsymbolic"], options].concat();
+        gcc(&options, &source.join("each.c"), name, &[])?;
+    }
+    gcc(&["-g", "-O2"], &source.join("each_user.c"), EACH, &["-L.", "-leach", "-Wl,-rpath,$ORIGIN"])?;
     let units = format!("{PACKED}-described.dwo");
     run(Command::new("llvm-dwp").args(["-o", &format!("{PACKED}.dwp"), &units]).current_dir(&directory))?;
     fs::remove_file(directory.join(units))?;

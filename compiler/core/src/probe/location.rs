@@ -414,16 +414,34 @@ fn in_thread(stack: &mut Stack, object: &Object, loaded: Loaded) -> Result<(), S
             let there = binary(BinaryOp::Add, pointer(), word(at)?);
             binary(BinaryOp::Subtract, there, long(variable as i64))
         }
-        ThreadBlock::Numbered { word: at, entry: words } => {
-            let vector = read(binary(BinaryOp::Add, pointer(), long(bytes.into())), bytes, object);
-            let entry = binary(BinaryOp::Multiply, word(at)?, long(i64::from(bytes) * i64::from(words)));
-            read(binary(BinaryOp::Add, vector, entry), bytes, object)
+        ThreadBlock::Numbered { word: at, entry } => block_of(pointer(), word(at)?, entry, object),
+        ThreadBlock::Described { word: at, variable, entry } => {
+            let linked = binary(BinaryOp::Add, pointer(), word(at)?);
+            let linked = binary(BinaryOp::Subtract, linked, long(variable as i64));
+            let numbered = block_of(pointer(), read(word(at)?, bytes, object), entry, object);
+            let is_linked = binary(BinaryOp::Compare(Comparison::Less), word(at)?, long(0));
+            expr(LongKind::Conditional(Box::new(is_linked), Box::new(linked), Box::new(numbered)))
         }
     };
     // Distances are negative: sums of words of four bytes are too large by as much as these can hold.
     let start = if bytes == 8 { start } else { binary(BinaryOp::BitAnd, start, long(u32::MAX.into())) };
     let SizedExpr { expr: offset, nodes, levels } = stack.pop()?;
-    stack.push(LongKind::Binary(BinaryOp::Add, Box::new(start), Box::new(offset)), [(nodes, levels), (8, 6)])
+    stack.push(LongKind::Binary(BinaryOp::Add, Box::new(start), Box::new(offset)), [(nodes, levels), (40, 10)])
+}
+
+/// Where a thread has the block of the object of that number; 0, where nothing can be read, if its vector has no entry for it yet.
+/// `words`: of an entry of the vector.
+fn block_of(pointer: LongExpr, number: LongExpr, words: u8, object: &Object) -> LongExpr {
+    let bytes = object.word();
+    let vector = || read(binary(BinaryOp::Add, pointer.clone(), long(bytes.into())), bytes, object);
+    let size = i64::from(bytes) * i64::from(words);
+    let entry = binary(BinaryOp::Multiply, number.clone(), long(size));
+    let block = read(binary(BinaryOp::Add, vector(), entry), bytes, object);
+    // The number of entries is in the first word, of glibc's in the entry before the first.
+    let before = if words == 1 { 0 } else { size };
+    let entries = read(binary(BinaryOp::Subtract, vector(), long(before)), bytes, object);
+    let has_it = binary(BinaryOp::Compare(Comparison::LessEqual), number, entries);
+    expr(LongKind::Conditional(Box::new(has_it), Box::new(block), Box::new(long(0))))
 }
 
 fn operator(op: &Op) -> Option<BinaryOp> {

@@ -33,6 +33,17 @@ pub enum ThreadBlock {
         /// How many words the vector has for each object: two with glibc (sysdeps/generic/dl-dtv.h), one with musl (ldso/dynlink.c).
         entry: u8,
     },
+    /// The word is the second one of a variable's descriptor (Oliva, Thread-Local Storage Descriptors): below 0 the distance of the
+    /// variable, which is so far behind the beginning of the block, from the thread pointer; otherwise the address of the object's
+    /// number.
+    Described {
+        /// Link-time address.
+        word: Address,
+        /// Bytes.
+        variable: u64,
+        /// As above.
+        entry: u8,
+    },
 }
 
 impl Elf {
@@ -45,12 +56,13 @@ impl Elf {
         if self.is_program() {
             return Some(ThreadBlock::Below(parts.bytes));
         }
+        let entry = || if self.needed().iter().any(|name| is_musl(name)) { 1 } else { 2 };
         match parts.word {
             Word::None => None,
             Word::Linked { word, variable } => Some(ThreadBlock::Linked { word: self.address(word)?, variable }),
-            Word::Numbered(word) => {
-                let entry = if self.needed().iter().any(|name| is_musl(name)) { 1 } else { 2 };
-                Some(ThreadBlock::Numbered { word: self.address(word)?, entry })
+            Word::Numbered(word) => Some(ThreadBlock::Numbered { word: self.address(word)?, entry: entry() }),
+            Word::Described { word, variable } => {
+                Some(ThreadBlock::Described { word: self.address(word)?, variable, entry: entry() })
             }
         }
     }
@@ -98,6 +110,8 @@ mod tests {
         assert!(matches!(block(&["-shared", "-fPIC"]), Some(ThreadBlock::Numbered { entry: 2, .. })));
         let linked = block(&["-shared", "-fPIC", "-ftls-model=initial-exec"]);
         assert!(matches!(linked, Some(ThreadBlock::Linked { .. })), "{linked:?}");
+        let described = block(&["-shared", "-fPIC", "-mtls-dialect=gnu2"]);
+        assert!(matches!(described, Some(ThreadBlock::Described { variable: 0 | 8, entry: 2, .. })), "{described:?}");
     }
 
     #[test]

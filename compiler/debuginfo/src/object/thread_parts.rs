@@ -2,16 +2,28 @@
 
 //! What a file says of the variables that each thread has its own of (Drepper, ELF Handling For Thread-Local Storage).
 
-use object::elf::{R_386_TLS_DTPMOD32, R_386_TLS_TPOFF, R_X86_64_DTPMOD64, R_X86_64_TPOFF64, RelocationType};
+use object::elf::{
+    R_386_TLS_DTPMOD32, R_386_TLS_TPOFF, R_X86_64_DTPMOD64, R_X86_64_TLSDESC, R_X86_64_TPOFF64, RelocationType,
+};
 use object::{
     Object, ObjectSection as _, ObjectSymbol as _, ObjectSymbolTable as _, RelocationFlags, RelocationTarget,
 };
 
-/// Kinds of relocations: of a word for an object's number, and of one for a variable's distance from the thread pointer.
-pub(super) type Kinds = (RelocationType, RelocationType);
+/// Kinds of relocations.
+#[derive(Clone, Copy)]
+pub(super) struct Kinds {
+    /// Of a word for an object's number.
+    number: RelocationType,
+    /// Of one for a variable's distance from the thread pointer.
+    distance: RelocationType,
+    /// Of the descriptor of a variable (`-mtls-dialect=gnu2`). Not of 32-bit programs, where its second word does not tell which of
+    /// the two it is.
+    descriptor: Option<RelocationType>,
+}
 
-pub(super) const WIDE: Kinds = (R_X86_64_DTPMOD64, R_X86_64_TPOFF64);
-pub(super) const NARROW: Kinds = (R_386_TLS_DTPMOD32, R_386_TLS_TPOFF);
+pub(super) const WIDE: Kinds =
+    Kinds { number: R_X86_64_DTPMOD64, distance: R_X86_64_TPOFF64, descriptor: Some(R_X86_64_TLSDESC) };
+pub(super) const NARROW: Kinds = Kinds { number: R_386_TLS_DTPMOD32, distance: R_386_TLS_TPOFF, descriptor: None };
 
 /// What a file says of its block, with link-time addresses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,8 +37,16 @@ pub(super) struct Parts {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Word {
     None,
-    Linked { word: u64, variable: u64 },
+    Linked {
+        word: u64,
+        variable: u64,
+    },
     Numbered(u64),
+    /// The second word of a variable's descriptor.
+    Described {
+        word: u64,
+        variable: u64,
+    },
 }
 
 impl Parts {
@@ -50,6 +70,7 @@ impl Parts {
             Word::None => [self.bytes, 0, 0, 0],
             Word::Linked { word, variable } => [self.bytes, 1, word, variable],
             Word::Numbered(word) => [self.bytes, 2, word, 0],
+            Word::Described { word, variable } => [self.bytes, 3, word, variable],
         };
         words.iter().flat_map(|word| word.to_le_bytes()).collect()
     }
@@ -61,13 +82,15 @@ impl Parts {
         let word = match kind {
             1 => Word::Linked { word, variable },
             2 => Word::Numbered(word),
+            3 => Word::Described { word, variable },
             _ => Word::None,
         };
         Some(Parts { bytes, word })
     }
 }
 
-fn word_of<'d>(elf: &impl Object<'d>, (number, distance): Kinds) -> Word {
+fn word_of<'d>(elf: &impl Object<'d>, kinds: Kinds) -> Word {
+    let mut described = Word::None;
     let symbols = elf.dynamic_symbol_table();
     for (at, relocation) in elf.dynamic_relocations().into_iter().flatten() {
         let RelocationFlags::Elf { r_type } = relocation.flags() else { continue };
@@ -80,17 +103,21 @@ fn word_of<'d>(elf: &impl Object<'d>, (number, distance): Kinds) -> Word {
             _ => Some(0),
         };
         let Some(value) = own else { continue };
-        if r_type == number {
+        if r_type == kinds.number {
             return Word::Numbered(at);
         }
-        if r_type == distance {
+        if r_type == kinds.distance {
             // Of 32-bit programs the addend is what the word is in the file.
             let addend = if relocation.has_implicit_addend() { word_at(elf, at) } else { Some(relocation.addend()) };
             let Some(addend) = addend else { continue };
             return Word::Linked { word: at, variable: value.wrapping_add(addend as u64) };
         }
+        if Some(r_type) == kinds.descriptor && described == Word::None {
+            let variable = value.wrapping_add(relocation.addend() as u64);
+            described = Word::Described { word: at.wrapping_add(8), variable };
+        }
     }
-    Word::None
+    described
 }
 
 /// The word of four bytes at a link-time address.
