@@ -13,6 +13,7 @@ use crate::error::Error;
 use crate::facts::{
     Call, Convention, Extent, FoundMember, FoundVariable, Function, FunctionId, FunctionPattern, InlinedCode, Label,
     MemberError, Op, OtherLines, Passed, Prologue, Statement, Type, TypeId, TypePassing, Unavailable, Variable,
+    VirtualBase,
 };
 use crate::object::{Address, Elf, Reserved};
 use crate::portable::Portable;
@@ -186,6 +187,11 @@ impl DebugInfo {
     /// The same as code of the function means it: that of the function's unit, if there is one.
     pub fn enumerator_for(&self, id: FunctionId, name: &str) -> Result<Option<i64>, Error> {
         self.0.enumerator_for(id, name)
+    }
+
+    /// The virtual bases of a class of C++, which has neither typedefs nor qualifiers.
+    pub fn virtual_bases(&self, id: TypeId) -> Result<Vec<VirtualBase>, Error> {
+        self.0.virtual_bases(id)
     }
 
     /// The static member of that name of a class of C++, which has neither typedefs nor qualifiers.

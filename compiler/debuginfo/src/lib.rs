@@ -44,5 +44,5 @@ pub use facts::registers::{RETURN_REGISTER, parameter_register};
 pub use facts::{
     BaseEncoding, Body, Call, Convention, FoundMember, FoundVariable, Function, FunctionId, FunctionPattern,
     InlinedCode, InlinedInstance, Label, Location, Member, MemberBits, MemberError, Op, OtherLines, Passed, Piece,
-    Prologue, Statement, Type, TypeId, TypePassing, Unavailable, Variable, When, path_fits,
+    Prologue, Statement, Type, TypeId, TypePassing, Unavailable, Variable, VirtualBase, When, path_fits,
 };

@@ -9,7 +9,7 @@ use super::store::EntryError;
 use crate::error::Error;
 use crate::facts::{
     Call, Convention, Extent, Function, FunctionId, FunctionPattern, InlinedCode, Label, Op, OtherLines, Passed,
-    Prologue, Statement, Type, TypeId, TypePassing, TypeTag, Unavailable, Variable,
+    Prologue, Statement, Type, TypeId, TypePassing, TypeTag, Unavailable, Variable, VirtualBase,
 };
 use crate::object::{Address, Elf, Reserved};
 use crate::source::{Form, GlobalPattern, Source, VariableResult};
@@ -94,6 +94,14 @@ impl Source for Dwarf {
 
     fn enumerator(&self, name: &str) -> Result<Option<i64>, Error> {
         self.read(self.find_enumerator(name))
+    }
+
+    fn virtual_bases(&self, id: TypeId) -> Result<Vec<VirtualBase>, Error> {
+        self.read(self.read_virtual_bases(id))
+    }
+
+    fn pointer_to_member(&self, id: TypeId) -> Result<Option<(String, Option<TypeId>)>, Error> {
+        self.read(self.read_pointer_to_member(id))
     }
 
     fn static_member(&self, id: TypeId, name: &str) -> Result<VariableResult, Error> {

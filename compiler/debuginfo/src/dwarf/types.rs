@@ -14,7 +14,7 @@ use super::entry::Entries;
 use super::quick::Quick;
 use super::scan;
 use super::store::{Bytes, Die, Entry, EntryError, Unit, constant, die_at, flag, number};
-use crate::facts::{BaseEncoding, Extent, MAX_CHAIN, Member, MemberBits, Type, TypeId, TypeTag, When};
+use crate::facts::{BaseEncoding, Extent, MAX_CHAIN, Member, MemberBits, Type, TypeId, TypeTag, VirtualBase, When};
 
 type ByEntry = HashMap<Die, Arc<[Entry]>, Quick>;
 
@@ -88,7 +88,7 @@ impl Dwarf {
             gimli::DW_TAG_pointer_type | gimli::DW_TAG_reference_type | gimli::DW_TAG_rvalue_reference_type => {
                 Type::Pointer(target()?)
             }
-            gimli::DW_TAG_ptr_to_member_type => self.member_pointer(unit, &entry)?,
+            gimli::DW_TAG_ptr_to_member_type => self.member_pointer(id, unit, &entry, extent)?,
             gimli::DW_TAG_typedef => Type::Typedef { name: name.unwrap_or_default(), target: target()? },
             gimli::DW_TAG_const_type => Type::Const(target()?),
             gimli::DW_TAG_volatile_type => Type::Volatile(target()?),
@@ -288,15 +288,72 @@ impl Dwarf {
         size.map(|size| Ok((member_location(unit, &entry)?, size, signed))).transpose()
     }
 
-    /// A pointer to a member: an offset, or for a function two words (Itanium C++ ABI, 2.3).
-    fn member_pointer(&self, unit: &Unit, entry: &Entry) -> Result<Type, EntryError> {
-        let of_function = match self.type_of(unit, entry)? {
+    /// A pointer to a member (Itanium C++ ABI, 2.3): an offset, -1 for none; for a function its address, or one more than its
+    /// offset in the table of virtual functions, and what is added to the object's address. Those have no entries of their own, and
+    /// are its elements.
+    fn member_pointer(&self, id: TypeId, unit: &Unit, entry: &Entry, extent: Extent) -> Result<Type, EntryError> {
+        let size = u64::from(self.store.machine.word());
+        let to = self.type_of(unit, entry)?;
+        let of_function = match to {
             Some(of) => self.store.entry(of.die())?.1.tag() == gimli::DW_TAG_subroutine_type,
             None => false,
         };
-        let word = u64::from(self.store.machine.word());
-        let size = if of_function { 2 * word } else { word };
-        Ok(Type::Base { name: "pointer to member".into(), size, encoding: BaseEncoding::Unsigned })
+        let number = || Type::Base { name: "long int".into(), size, encoding: BaseEncoding::Signed };
+        let part = |name: &str, dimensions, offset| {
+            let type_id = TypeId { dimensions, ..id };
+            Member { name: Some(name.into()), type_id, offset, bits: None, when: None }
+        };
+        Ok(match (of_function, id.dimensions) {
+            (true, 0) => {
+                let members = match extent {
+                    Extent::Whole => vec![part("__pfn", 1, 0), part("__delta", 2, size)],
+                    Extent::Outline => Vec::new(),
+                };
+                let name = self.class_of_member(unit, entry)?.map(|class| format!("{class}::*"));
+                Type::Struct { name, union: false, size: 2 * size, members }
+            }
+            (true, 1) => Type::Pointer(to),
+            _ => number(),
+        })
+    }
+
+    /// The name of the class that a pointer to a member is for.
+    fn class_of_member(&self, unit: &Unit, entry: &Entry) -> Result<Option<String>, EntryError> {
+        let class = self.store.reference_attr(unit, entry, gimli::DW_AT_containing_type)?;
+        let Some(class) = class else { return Ok(None) };
+        let (unit, entry) = self.unrestricted(class)?;
+        Ok(self.store.name(unit, &entry))
+    }
+
+    /// Of a pointer to a member: the name of the class, and the type of what it points to.
+    pub(super) fn read_pointer_to_member(&self, id: TypeId) -> Result<Option<(String, Option<TypeId>)>, EntryError> {
+        let (unit, entry) = self.unrestricted(id.die())?;
+        if entry.tag() != gimli::DW_TAG_ptr_to_member_type || id.dimensions > 0 {
+            return Ok(None);
+        }
+        Ok(Some((self.class_of_member(unit, &entry)?.unwrap_or_default(), self.type_of(unit, &entry)?)))
+    }
+
+    /// The virtual bases of a class whose places its objects say as compilers for this ABI describe it.
+    pub(super) fn read_virtual_bases(&self, id: TypeId) -> Result<Vec<VirtualBase>, EntryError> {
+        let (unit, entry) = self.unrestricted(id.die())?;
+        if !matches!(entry.tag(), gimli::DW_TAG_structure_type | gimli::DW_TAG_class_type) {
+            return Ok(Vec::new());
+        }
+        let die = match flag(&entry, gimli::DW_AT_declaration) {
+            true => self.type_definition(unit, &entry, TypeTag::Struct)?,
+            false => Some(die_at(unit, entry.offset())?),
+        };
+        let Some(die) = die else { return Ok(Vec::new()) };
+        let (unit, children) = self.children(die)?;
+        let mut bases = Vec::new();
+        for entry in children.iter().filter(|entry| entry.tag() == gimli::DW_TAG_inheritance) {
+            let below = place_in_table(unit, entry)?;
+            if let (Some(below), Some(type_id)) = (below, self.type_of(unit, entry)?) {
+                bases.push(VirtualBase { type_id, offset: 0, below });
+            }
+        }
+        Ok(bases)
     }
 
     fn member_place(
@@ -454,6 +511,32 @@ fn member_location(unit: &Unit, entry: &Entry) -> Result<u64, EntryError> {
         Some(gimli::Operation::PlusConstant { value } | gimli::Operation::UnsignedConstant { value }) => Ok(value),
         _ => Err(EntryError { die: None, message: "a member at an offset that is computed at run time".into() }),
     }
+}
+
+/// How many bytes below the address in an object's first word the distance of a virtual base is; None: it is none, or described in
+/// another way.
+fn place_in_table(unit: &Unit, entry: &Entry) -> Result<Option<u64>, EntryError> {
+    use gimli::Operation as Does;
+    let expression = match entry.attr_value(gimli::DW_AT_data_member_location) {
+        Some(AttributeValue::Exprloc(expression)) => expression,
+        Some(AttributeValue::Block(block)) => gimli::Expression(block),
+        _ => return Ok(None),
+    };
+    let mut operations = expression.operations(unit.encoding());
+    let mut next = || operations.next();
+    let (Some(Does::Pick { index: 0 }), Some(Does::Deref { space: false, .. })) = (next()?, next()?) else {
+        return Ok(None);
+    };
+    let below = match next()? {
+        Some(Does::UnsignedConstant { value }) => value,
+        Some(Does::SignedConstant { value }) => value as u64,
+        _ => return Ok(None),
+    };
+    let ends = (next()?, next()?, next()?, next()?);
+    Ok(match ends {
+        (Some(Does::Minus), Some(Does::Deref { space: false, .. }), Some(Does::Plus), None) => Some(below),
+        _ => None,
+    })
 }
 
 fn is_complex(entry: &Entry) -> bool {

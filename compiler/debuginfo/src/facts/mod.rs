@@ -20,7 +20,7 @@ pub use functions::{
 };
 pub use location::{Location, Op, Piece};
 pub use passing::{Convention, Passed, Prologue, TypePassing};
-pub use types::{BaseEncoding, FoundMember, Member, MemberBits, MemberError, Type, TypeId, When};
+pub use types::{BaseEncoding, FoundMember, Member, MemberBits, MemberError, Type, TypeId, VirtualBase, When};
 pub(crate) use types::{Extent, TypeTag};
 pub use variables::{FoundVariable, OtherLines, Unavailable, Variable};
 

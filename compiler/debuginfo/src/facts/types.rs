@@ -145,12 +145,26 @@ pub struct MemberBits {
     pub bits: u8,
 }
 
-/// A member, possibly inside anonymous structs and unions.
+/// A virtual base class of C++. Where it is only the object says, by its table of virtual functions, of which its first word is the
+/// address (Itanium C++ ABI, 2.5.2).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct VirtualBase {
+    /// The base class.
+    pub type_id: TypeId,
+    /// Bytes from the start of the outermost struct, or of the virtual base before, to the object that has it.
+    pub offset: u64,
+    /// How many bytes below the table's address the distance of the base from that object is, a signed word.
+    pub below: u64,
+}
+
+/// A member, possibly inside anonymous structs and unions, and base classes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FoundMember {
     /// Its type.
     pub type_id: TypeId,
-    /// Bytes from the start of the outermost struct.
+    /// The virtual bases that lead to it, each found from the one before.
+    pub bases: Vec<VirtualBase>,
+    /// Bytes from the start of the outermost struct, or of the last virtual base.
     pub offset: u64,
     /// None: it is not a bit-field.
     pub bits: Option<MemberBits>,

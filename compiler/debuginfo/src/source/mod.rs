@@ -13,7 +13,7 @@ use std::sync::Arc;
 use crate::error::Error;
 use crate::facts::{
     Call, Convention, Extent, FoundVariable, Function, FunctionId, FunctionPattern, InlinedCode, Label, Op, OtherLines,
-    Passed, Prologue, Statement, Type, TypeId, TypePassing, TypeTag, Unavailable, Variable,
+    Passed, Prologue, Statement, Type, TypeId, TypePassing, TypeTag, Unavailable, Variable, VirtualBase,
 };
 use crate::object::{Address, Elf, Reserved};
 
@@ -116,6 +116,16 @@ pub(crate) trait Source: Send + Sync {
     /// The same, of the function's unit first.
     fn enumerator_for(&self, _: FunctionId, name: &str) -> Result<Option<i64>, Error> {
         self.enumerator(name)
+    }
+
+    /// The virtual bases of a class of C++, which has neither typedefs nor qualifiers.
+    fn virtual_bases(&self, _: TypeId) -> Result<Vec<VirtualBase>, Error> {
+        Ok(Vec::new())
+    }
+
+    /// Of a pointer to a member: the name of the class, and the type of what it points to.
+    fn pointer_to_member(&self, _: TypeId) -> Result<Option<(String, Option<TypeId>)>, Error> {
+        Ok(None)
     }
 
     /// The static member of that name of a class of C++.

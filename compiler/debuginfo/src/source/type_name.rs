@@ -32,6 +32,9 @@ impl dyn Source {
         if let Err(Exceeded { .. }) = budget.work(1).and_then(|()| budget.bytes(declarator.len())) {
             return "...".into();
         }
+        if let Ok(Some((class, to))) = self.pointer_to_member(id) {
+            return self.declare(to, format!(" {class}{MEMBER}{declarator}"), budget);
+        }
         let Ok(found) = self.read_type(id, Extent::Outline) else {
             return join("...", &declarator);
         };
@@ -112,7 +115,14 @@ fn join(name: &str, declarator: &str) -> String {
     format!("{name}{declarator}")
 }
 
+/// What is behind the class in the type of a pointer to a member.
+const MEMBER: &str = "::*";
+
 /// A pointer to an array or function binds in parentheses.
 fn parenthesize(declarator: String) -> String {
-    if declarator.starts_with('*') { format!(" ({declarator})") } else { declarator }
+    let own = declarator.split(['(', '[']).next().unwrap_or_default();
+    match declarator.starts_with('*') || own.contains(MEMBER) {
+        true => format!(" ({})", declarator.trim_start()),
+        false => declarator,
+    }
 }

@@ -8,7 +8,9 @@ use spile_abi::budget::{Budget, Exceeded, Limits, USUAL};
 
 use super::Source;
 use crate::error::Error;
-use crate::facts::{Extent, FoundMember, FunctionId, MAX_CHAIN, Member, MemberError, Type, TypeId, TypeTag};
+use crate::facts::{
+    Extent, FoundMember, FunctionId, MAX_CHAIN, Member, MemberError, Type, TypeId, TypeTag, VirtualBase,
+};
 use crate::object::demangle::split_scope;
 
 /// Limit for one search for a member. Anonymous structs that nest deeper are a cycle of damaged entries.
@@ -87,11 +89,18 @@ impl dyn Source {
             seen: HashSet::new(),
             candidates: Vec::new(),
         };
-        let found = self.find_member(id, 0, &mut search).map_err(MemberError::Debug)?;
+        let found = self.find_member(id, (&[], 0), &mut search).map_err(MemberError::Debug)?;
         found.ok_or(MemberError::NoMember { candidates: search.candidates })
     }
 
-    fn find_member(&self, id: TypeId, offset: u64, search: &mut Search) -> Result<Option<FoundMember>, Error> {
+    /// `through`: the virtual bases that lead to the struct, and its offset from the last of them.
+    fn find_member(
+        &self,
+        id: TypeId,
+        through: (&[VirtualBase], u64),
+        search: &mut Search,
+    ) -> Result<Option<FoundMember>, Error> {
+        let (bases, offset) = through;
         let (id, found) = self.resolve(id)?;
         let Type::Struct { members, .. } = found else { return Ok(None) };
         // Several members may have the same anonymous type; it need not be searched twice.
@@ -103,7 +112,7 @@ impl dyn Source {
         let is_it = |member: &&Member| member.name.as_deref() == Some(search.name);
         if let Some(own) = members.iter().find(is_it) {
             let offset = offset.saturating_add(own.offset);
-            return Ok(Some(FoundMember { type_id: own.type_id, offset, bits: own.bits }));
+            return Ok(Some(FoundMember { type_id: own.type_id, bases: bases.to_vec(), offset, bits: own.bits }));
         }
         for member in self.bases_last(members)? {
             let offset = offset.saturating_add(member.offset);
@@ -111,12 +120,21 @@ impl dyn Source {
                 Some(own) => search.candidates.push(own),
                 None => {
                     self.within(search.budget.enter())?;
-                    let found = self.find_member(member.type_id, offset, search)?;
+                    let found = self.find_member(member.type_id, (bases, offset), search)?;
                     search.budget.leave();
                     if found.is_some() {
                         return Ok(found);
                     }
                 }
+            }
+        }
+        for base in self.virtual_bases(id)? {
+            self.within(search.budget.enter())?;
+            let bases = [bases, &[VirtualBase { offset, ..base }]].concat();
+            let found = self.find_member(base.type_id, (&bases, 0), search)?;
+            search.budget.leave();
+            if found.is_some() {
+                return Ok(found);
             }
         }
         Ok(None)

@@ -2,12 +2,12 @@
 
 //! Members of structs and elements of arrays: from an object to one inside it.
 
-use super::value::{Scalar, add, binary, debug_error, load, scalar};
+use super::value::{Scalar, add, binary, debug_error, load, reader, scalar};
 use crate::elaborate::error::{Error, TypeError, VariableError};
 use crate::probe::{BitRange, Location, TypedLocation};
 use crate::program::{BinaryOp, LongExpr, LongKind};
 use spile_debuginfo::target::Object;
-use spile_debuginfo::{FoundMember, MemberError, Type as CType, TypeId};
+use spile_debuginfo::{FoundMember, MemberError, Type as CType, TypeId, VirtualBase};
 use spile_source::Span;
 use spile_syntax::ast;
 use std::rc::Rc;
@@ -34,9 +34,28 @@ pub(super) fn find_member(base: TypedLocation, member: &ast::Name) -> Result<Typ
         _ => return Err(TypeError::NotAStruct { type_name: type_name(), span }.into()),
     };
     let found = member_of(debug, container, member)?;
+    let mut address = address;
+    for base in &found.bases {
+        address = of_virtual_base(&object, address, base, span);
+    }
     let address = add(address, found.offset as i64);
     let bits = found.bits.map(|bits| BitRange { first: bits.first, bits: bits.bits });
     Ok(TypedLocation { object, type_id: found.type_id, location: Location::Memory { address, bits } })
+}
+
+/// Where a virtual base of an object in memory is.
+pub(in crate::elaborate) fn of_virtual_base(
+    object: &Object,
+    address: LongExpr,
+    base: &VirtualBase,
+    span: Span,
+) -> LongExpr {
+    let word = object.word();
+    let read = |at| reader(object.reads_user())(at, word, span);
+    let has = add(address, base.offset as i64);
+    let distance = read(add(read(has.clone()), (base.below as i64).wrapping_neg()));
+    let distance = if word < 8 { LongExpr::sign_extend(distance, 8 * word, span) } else { distance };
+    binary(BinaryOp::Add, has, distance)
 }
 
 /// A member of a struct that is not in memory as one.
@@ -54,6 +73,10 @@ pub(in crate::elaborate) fn part_of(
     found: &FoundMember,
     span: Span,
 ) -> Result<Option<TypedLocation>, Error> {
+    // An object with virtual bases is always in memory.
+    if !found.bases.is_empty() {
+        return Ok(None);
+    }
     let object = base.object.clone();
     let first = found.offset.saturating_mul(8).saturating_add(found.bits.map_or(0, |bits| bits.first));
     let Some(location) = crate::probe::beyond(&base.location, first) else { return Ok(None) };
@@ -139,7 +162,7 @@ fn element_in_registers(
     let number = number.ok_or(outside)?;
     let debug = base.object.debug().map_err(|error| debug_error(error, span))?;
     let size = debug.size_of(element).map_err(|error| debug_error(error, span))?.unwrap_or(0);
-    let found = FoundMember { type_id: element, offset: number.saturating_mul(size), bits: None };
+    let found = FoundMember { type_id: element, bases: Vec::new(), offset: number.saturating_mul(size), bits: None };
     let lost = VariableError::NoAddress { span, why: "the compiler has optimised out this part of the array" };
     part_of(base, &found, span)?.ok_or(lost.into())
 }

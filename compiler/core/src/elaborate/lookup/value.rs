@@ -144,7 +144,7 @@ fn storage(range: BitRange) -> Option<(i64, BitField, u8)> {
 }
 
 /// What reads the memory that an object is in.
-fn reader(user: bool) -> fn(LongExpr, u8, Span) -> LongExpr {
+pub(super) fn reader(user: bool) -> fn(LongExpr, u8, Span) -> LongExpr {
     if user { LongExpr::read_user } else { LongExpr::read }
 }
 

@@ -16,7 +16,7 @@ use crate::elaborate::lookup::value::debug_error;
 use spile_abi::budget::{Budget, Exceeded, Limits, USUAL};
 use spile_abi::format::{MAX_NESTING, Pretty, PrettyOp, PrettyStyle};
 use spile_debuginfo::target::Object;
-use spile_debuginfo::{BaseEncoding, DebugInfo, Member, Type as CType, TypeId};
+use spile_debuginfo::{BaseEncoding, DebugInfo, Member, Type as CType, TypeId, VirtualBase};
 use spile_source::Span;
 
 /// Largest object that is printed: a larger one fits into no record of the default ring.
@@ -25,8 +25,16 @@ const MAX_BYTES: u64 = 64 << 10;
 /// Limits of one description: C types of a kernel are far below them.
 const LIMITS: Limits = Limits { bytes: 1 << 20, depth: 64, work: 1 << 16, ..USUAL };
 
-/// Object (by address), type, and the number of levels of members shown.
-type TypeKey = (*const Object, TypeId, usize);
+/// What of an object is described.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) enum Described {
+    Whole,
+    /// Without its virtual bases, and without the brace behind them.
+    BeforeBases,
+}
+
+/// Object (by address), type, the number of levels of members shown, and what is described.
+type TypeKey = (*const Object, TypeId, usize, Described);
 
 /// The descriptions of a program, each made and stored once: thousands of sites print the same few types, which have a
 /// different id in each compilation unit.
@@ -44,15 +52,15 @@ impl Descriptions {
         &mut self,
         object: &Rc<Object>,
         id: TypeId,
-        levels: usize,
+        (levels, what): (usize, Described),
         span: Span,
     ) -> Result<Arc<Pretty>, Error> {
-        let key = (Rc::as_ptr(object), id, levels);
+        let key = (Rc::as_ptr(object), id, levels, what);
         if let Some((_, known)) = self.by_type.get(&key) {
             return Ok(Arc::clone(known));
         }
         let debug = object.debug().map_err(|error| debug_error(error, span))?;
-        let mut description = describe(debug, id, levels, span)?;
+        let mut description = describe(debug, id, (levels, what), span)?;
         description.user = object.reads_user();
         description.narrow = debug.word() == 4;
         let description = self.shared(description);
@@ -65,8 +73,34 @@ impl Descriptions {
     }
 }
 
+/// Virtual bases of one class that are shown, and bases in bases that are searched for them.
+const MOST_BASES: usize = 4;
+
+/// The virtual bases of a class and of its other bases, each once; none if there are too many.
+pub(super) fn virtual_bases(debug: &DebugInfo, id: TypeId) -> Result<Vec<VirtualBase>, spile_debuginfo::Error> {
+    let mut found: Vec<VirtualBase> = Vec::new();
+    let mut open = vec![(id, 0, 0)];
+    while let Some((id, offset, depth)) = open.pop() {
+        let (resolved, CType::Struct { members, .. }) = debug.resolve(id)? else { continue };
+        for base in debug.virtual_bases(resolved)? {
+            if !found.iter().any(|other| other.type_id == base.type_id) {
+                found.push(VirtualBase { offset, ..base });
+            }
+        }
+        if found.len() > MOST_BASES || depth >= MOST_BASES {
+            return Ok(Vec::new());
+        }
+        for member in members.iter().filter(|member| member.name.is_none()).rev() {
+            if matches!(debug.resolve_outline(member.type_id)?, CType::Struct { name: Some(_), .. }) {
+                open.push((member.type_id, offset.saturating_add(member.offset), depth + 1));
+            }
+        }
+    }
+    Ok(found)
+}
+
 /// The description of an object of the type, with `levels` levels of nested structs and arrays: 1 for one dollar.
-fn describe(debug: &DebugInfo, id: TypeId, levels: usize, span: Span) -> Result<Pretty, Error> {
+fn describe(debug: &DebugInfo, id: TypeId, (levels, what): (usize, Described), span: Span) -> Result<Pretty, Error> {
     let size = debug.size_of(id).map_err(|error| debug_error(error, span))?.unwrap_or(0);
     if size > MAX_BYTES {
         let message =
@@ -74,7 +108,7 @@ fn describe(debug: &DebugInfo, id: TypeId, levels: usize, span: Span) -> Result<
         return Err(Error::DebugInfo { message, span });
     }
     let budget = Budget::new("members of a value that is printed", LIMITS);
-    let mut describer = Describer { debug, levels, span, ops: Vec::new(), budget, variants: 0 };
+    let mut describer = Describer { debug, levels, what, span, ops: Vec::new(), budget, variants: 0, structs: 0 };
     describer.value(id, 0, None, 0)?;
     Ok(Pretty { size: size as u32, ops: describer.ops, ..Pretty::default() })
 }
@@ -108,11 +142,14 @@ pub(super) fn is_text_byte(target: &CType) -> bool {
 struct Describer<'d> {
     debug: &'d DebugInfo,
     levels: usize,
+    what: Described,
     span: Span,
     ops: Vec<PrettyOp>,
     budget: Budget,
     /// Variants around the value.
     variants: usize,
+    /// Structs around the value.
+    structs: usize,
 }
 
 /// Numbers that are compared to find the variant of one value.
@@ -156,7 +193,7 @@ impl Describer<'_> {
                         offset: offset.wrapping_add(text.pointer) as u32,
                         length: offset.wrapping_add(text.length) as u32,
                     }),
-                    None => self.members(&members, offset, depth)?,
+                    None => self.members(Some(resolved.0), &members, offset, depth)?,
                 }
                 Ok(())
             }
@@ -245,7 +282,8 @@ impl Describer<'_> {
         Ok(())
     }
 
-    fn members(&mut self, members: &[Member], offset: u64, depth: usize) -> Result<(), Error> {
+    /// `id`: the struct that has them, if they are not those of a variant.
+    fn members(&mut self, id: Option<TypeId>, members: &[Member], offset: u64, depth: usize) -> Result<(), Error> {
         let (variants, members): (Vec<&Member>, Vec<&Member>) =
             members.iter().partition(|member| member.when.is_some());
         if members.is_empty() && !variants.is_empty() {
@@ -256,6 +294,7 @@ impl Describer<'_> {
             return Ok(());
         }
         self.text("{");
+        self.structs += 1;
         for (index, member) in members.iter().enumerate() {
             self.affordable(self.budget.bytes(member.name.as_ref().map_or(8, String::len)))?;
             if index > 0 {
@@ -284,6 +323,16 @@ impl Describer<'_> {
         if !variants.is_empty() {
             self.text(", <variant>=");
             self.variants(&variants, offset, depth)?;
+        }
+        self.structs -= 1;
+        let (is_before, is_base) = (self.what == Described::BeforeBases, depth == 0);
+        if is_before && self.structs == 0 {
+            return Ok(());
+        }
+        // Where the virtual bases of an object within another one are is not known before it is read.
+        let own = id.filter(|_| !(is_before && is_base)).map_or(Ok(Vec::new()), |id| self.debug.virtual_bases(id));
+        for index in 0..own.map_err(|error| debug_error(error, self.span))?.len() {
+            self.text(if index > 0 || !members.is_empty() { ", <class>=?" } else { "<class>=?" });
         }
         self.text("}");
         Ok(())
@@ -347,7 +396,7 @@ impl Describer<'_> {
         }
         let is_number = |name: &str| name.strip_prefix("__").is_some_and(|rest| rest.parse::<u32>().is_ok());
         if !members.iter().all(|member| member.name.as_deref().is_some_and(is_number)) {
-            return self.members(&members, offset, depth);
+            return self.members(None, &members, offset, depth);
         }
         if depth >= self.levels {
             self.text("(...)");
@@ -438,7 +487,7 @@ mod tests {
         let elf = spile_debuginfo::Elf::open(&directory.path().join("text.o")).expect("an object");
         let debug = DebugInfo::open(Arc::new(elf), None, None).expect("has DWARF");
         let found = debug.global(name, None).expect("an index").expect("is there");
-        describe(&debug, found.type_id, usize::MAX, Span::none()).expect("is described").ops
+        describe(&debug, found.type_id, (usize::MAX, Described::Whole), Span::none()).expect("is described").ops
     }
 
     /// The 40 bits at the end of an object of 8 bytes were read from its third byte on: 8 bytes, two too many.

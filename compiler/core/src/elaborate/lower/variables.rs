@@ -2,24 +2,37 @@
 
 //! Context variables and other target expressions: their values, and their text where that is needed.
 
-use super::pretty::{DECIMAL, is_byte, is_text_byte};
+use super::pretty::{DECIMAL, Described, is_byte, is_text_byte, virtual_bases};
 use super::print::{directive, plain};
 use super::rust_text::{self, RustText};
 use super::{Lowered, Lowering, Referent, SavedKey};
 use crate::builtin;
 use crate::elaborate::error::{Error, TypeError, VariableError};
 use crate::elaborate::lookup::is_text;
-use crate::elaborate::lookup::member::part_of;
+use crate::elaborate::lookup::member::{of_virtual_base, part_of};
 use crate::elaborate::lookup::value::{address_of, binary, debug_error, load};
 use crate::elaborate::unit::Unit;
 use crate::elaborate::unneeded::expression_has_effect;
 use crate::probe::{Location, TypedLocation, beyond, joined, registers};
 use crate::program::{BinaryOp, Expr, LongExpr, LongKind, Print, PrintPiece, SavedId, StringExpr, StringKind};
 use spile_abi::format::Size;
+use spile_debuginfo::target::Object;
 use spile_debuginfo::{BaseEncoding, DebugInfo, FoundMember, Member, Type as CType, TypeId};
 use spile_source::Span;
 use spile_source::diagnostic::{Code, Diagnostic};
 use spile_syntax::{ast, visit};
+use std::rc::Rc;
+
+/// Virtual bases of virtual bases that are shown.
+const MOST_BASES: usize = 4;
+
+/// What the text of an object is a part of.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Within {
+    Nothing,
+    /// `$$vars$` and the like.
+    List,
+}
 
 /// Whether the kernel memory that a value is read from can be read, as an expression that does not fail; None: it is only
 /// in registers, or on the stack. The compiler may name `pointer->member` as the place of a variable where `pointer` has
@@ -187,7 +200,7 @@ impl Lowering<'_, '_> {
                 ast::ExprKind::Target(name) if is_text(name) => self.lower_all_variables(unit, name, *dollars, span),
                 _ => {
                     let found = self.find_here(unit, base)?;
-                    self.pretty(&found, *dollars, span).map(Expr::String)
+                    self.pretty(&found, *dollars, Within::Nothing, span).map(Expr::String)
                 }
             },
             ast::ExprKind::AddressOf(base) => {
@@ -253,7 +266,7 @@ impl Lowering<'_, '_> {
     }
 
     /// An object as a string.
-    fn pretty(&mut self, found: &TypedLocation, dollars: u8, span: Span) -> Lowered<StringExpr> {
+    fn pretty(&mut self, found: &TypedLocation, dollars: u8, within: Within, span: Span) -> Lowered<StringExpr> {
         let object = found.object.clone();
         let debug = object.debug().map_err(|error| debug_error(error, span))?;
         let failed = |error| debug_error(error, span);
@@ -274,9 +287,45 @@ impl Lowering<'_, '_> {
         };
         let levels =
             if dollars > 1 { self.env.options.struct_depth.map_or(usize::MAX, |depth| depth as usize) } else { 1 };
-        let description = self.descriptions.of(&object, type_id, levels, span)?;
-        let kind = StringKind::Pretty { address: Box::new(address), description };
-        Ok(StringExpr { kind, span })
+        // To find them memory is read, which must not make a list fail.
+        let depth = if within == Within::List { MOST_BASES } else { 0 };
+        self.pretty_object(&object, (address, type_id), levels, depth, span)
+    }
+
+    /// An object in memory as a string. `depth`: virtual bases that lead to it.
+    fn pretty_object(
+        &mut self,
+        object: &Rc<Object>,
+        (address, type_id): (LongExpr, TypeId),
+        levels: usize,
+        depth: usize,
+        span: Span,
+    ) -> Lowered<StringExpr> {
+        let failed = |error| debug_error(error, span);
+        let debug = object.debug().map_err(failed)?;
+        let (_, ctype) = debug.resolve(type_id).map_err(failed)?;
+        let shown = match depth < MOST_BASES && levels > 0 && object.reads_user() {
+            true => virtual_bases(debug, type_id).map_err(failed)?,
+            false => Vec::new(),
+        };
+        let what = if shown.is_empty() { Described::Whole } else { Described::BeforeBases };
+        let description = self.descriptions.of(object, type_id, (levels, what), span)?;
+        let kind = StringKind::Pretty { address: Box::new(address.clone()), description };
+        let whole = StringExpr { kind, span };
+        if shown.is_empty() {
+            return Ok(whole);
+        }
+        let has_members = matches!(ctype, CType::Struct { members, .. } if !members.is_empty());
+        let mut pieces = vec![plain(whole.into())];
+        for (index, base) in shown.iter().enumerate() {
+            let before = if index > 0 || has_members { ", <class>=" } else { "<class>=" };
+            pieces.push(PrintPiece::Literal(before.into()));
+            let at = of_virtual_base(object, address.clone(), base, span);
+            let text = self.pretty_object(object, (at, base.type_id), levels, depth + 1, span)?;
+            pieces.push(plain(text.into()));
+        }
+        pieces.push(PrintPiece::Literal(b"}".to_vec()));
+        Ok(StringExpr::format(Print { pieces }, span))
     }
 
     /// A struct that is in registers, at most two, as a string: as the loader writes one that is in memory.
@@ -325,7 +374,8 @@ impl Lowering<'_, '_> {
             if number > 0 {
                 pieces.push(PrintPiece::Literal(b", ".to_vec()));
             }
-            let place = FoundMember { type_id: rest, offset: number.saturating_mul(size), bits: None };
+            let place =
+                FoundMember { type_id: rest, bases: Vec::new(), offset: number.saturating_mul(size), bits: None };
             let text = self.pretty_part(found, &place, dollars, span);
             pieces.push(text.unwrap_or_else(|_| PrintPiece::Literal(b"?".to_vec())));
         }
@@ -341,7 +391,8 @@ impl Lowering<'_, '_> {
         dollars: u8,
         span: Span,
     ) -> Lowered<PrintPiece> {
-        let place = FoundMember { type_id: member.type_id, offset: member.offset, bits: member.bits };
+        let (bases, bits) = (Vec::new(), member.bits);
+        let place = FoundMember { type_id: member.type_id, bases, offset: member.offset, bits };
         self.pretty_part(found, &place, dollars, span)
     }
 
@@ -478,9 +529,9 @@ impl Lowering<'_, '_> {
                 let known = both(readable(known), Some(known.clone())).unwrap_or_else(|| known.clone());
                 return plain(or_question(known, StringExpr::format(Print { pieces }, span)).into());
             }
-            Some(found) if dollars > 0 => {
-                self.pretty(found, dollars, span).map(|text| plain(where_readable(text, load(found, span).ok()).into()))
-            }
+            Some(found) if dollars > 0 => self
+                .pretty(found, dollars, Within::List, span)
+                .map(|text| plain(where_readable(text, load(found, span).ok()).into())),
             Some(found) if is_array(found) => return PrintPiece::Literal(b"[...]".to_vec()),
             Some(found) if is_wide(found) => wide_text(found, span).map(|text| plain(text.into())),
             Some(found) => load(found, span).map(|value| in_hex(value, span)),
