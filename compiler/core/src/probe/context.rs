@@ -203,6 +203,11 @@ pub trait Context {
         false
     }
 
+    /// Whether the probed instruction is not known, by which a program's variables are found.
+    fn is_anywhere(&self) -> bool {
+        false
+    }
+
     /// The object whose types are used by casts that name no module.
     fn object(&self) -> Option<Rc<Object>> {
         None

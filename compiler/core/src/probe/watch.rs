@@ -9,6 +9,7 @@ use crate::program::{Attachment, Label, Mechanism, Place, Value};
 use spile_debuginfo::Address;
 use spile_debuginfo::target::Object;
 use spile_source::Span;
+use spile_source::diagnostic::{Code, Diagnostic};
 
 /// The family of `kernel.data`.
 pub(super) static FAMILY: ProbeFamily = ProbeFamily::new(
@@ -66,14 +67,17 @@ fn resolve(point: &Point, resolver: &mut Resolver) -> Result<Vec<Site>, PointErr
             (Some(Place { target, symbol: None, address }), address, size_of(&kernel, &name))
         }
     };
-    let length = fitting_length(point, asked, address, size)?;
-    Ok(vec![Site {
-        point: point.spelling(),
-        function: String::new(),
-        module: "kernel".into(),
-        attachment: attachment(place, address, length, reads),
-        context: Rc::new(WatchContext),
-    }])
+    let site = |(address, length)| {
+        let place = place.clone().map(|place| Place { address, ..place });
+        Site {
+            point: point.spelling(),
+            function: String::new(),
+            module: "kernel".into(),
+            attachment: attachment(place, address, length, reads),
+            context: Rc::new(WatchContext),
+        }
+    };
+    Ok(watched(point, asked, address, size, resolver)?.into_iter().map(site).collect())
 }
 
 /// The argument of `.length`.
@@ -87,25 +91,62 @@ pub(super) fn requested_length(point: &Point) -> Result<Option<u64>, PointError>
     }
 }
 
-/// How many bytes are watched: as many as asked for, else as fit into the variable. A debug register watches naturally aligned
-/// bytes.
-pub(super) fn fitting_length(
+/// Debug registers that one point takes, of the four that there are.
+const MOST_REGISTERS: usize = 2;
+
+/// What is watched, each an address and a number of bytes: as many as asked for, else the variable, if that takes no more than two
+/// debug registers. Each of them watches naturally aligned bytes.
+pub(super) fn watched(
     point: &Point,
     asked: Option<u64>,
     address: u64,
     size: Option<u64>,
-) -> Result<u32, PointError> {
-    let fits = |length: &u64| address.is_multiple_of(*length) && size.is_none_or(|size| *length <= size);
-    let length = match asked {
-        Some(length) if address.is_multiple_of(length) => length,
-        Some(length) => {
+    resolver: &mut Resolver,
+) -> Result<Vec<(u64, u32)>, PointError> {
+    if let Some(length) = asked {
+        if !address.is_multiple_of(length) {
             let component = point.number("length").map_or(point.span(), |(_, span)| span);
             let expected = format!("a length that divides the address 0x{address:x}, as {length} does not");
             return Err(PointError::Argument { component, expected });
         }
-        None => LENGTHS.into_iter().find(fits).unwrap_or(1),
+        return Ok(vec![(address, length as u32)]);
+    }
+    let mut parts = parts_of(address, size);
+    let all: u64 = parts.iter().map(|(_, length)| u64::from(*length)).sum();
+    if parts.len() > MOST_REGISTERS || size.is_some_and(|size| size > all) {
+        parts.truncate(1);
+        let watched = parts.first().map_or(0, |(_, length)| *length);
+        let size = size.unwrap_or_default();
+        let message = format!("only the first {watched} of {size} bytes are watched");
+        let note = "a debug register watches at most 8 aligned bytes, and a point takes two of the four at most";
+        let component = point.string("data").map_or(point.span(), |(_, span)| span);
+        resolver.warn(Diagnostic::warning(Code("W0114"), message).at(component, "").note(note));
+    }
+    // They are spelled the same.
+    if resolver.names_only() {
+        parts.truncate(1);
+    }
+    Ok(parts)
+}
+
+/// The naturally aligned pieces of a variable, of which the first ones are enough; without a size the largest one there.
+fn parts_of(address: u64, size: Option<u64>) -> Vec<(u64, u32)> {
+    let fits = |at: u64, left: Option<u64>| {
+        let fits = |length: &u64| at.is_multiple_of(*length) && left.is_none_or(|left| *length <= left);
+        LENGTHS.into_iter().find(fits).unwrap_or(1)
     };
-    Ok(length as u32)
+    let mut parts = Vec::new();
+    let (mut at, mut left) = (address, size.filter(|size| *size > 0));
+    while parts.len() <= MOST_REGISTERS {
+        let length = fits(at, left);
+        parts.push((at, length as u32));
+        left = left.map(|left| left.saturating_sub(length));
+        at = at.saturating_add(length);
+        if left.is_none_or(|left| left == 0) {
+            break;
+        }
+    }
+    parts
 }
 
 static MECHANISM: Mechanism = Mechanism { anywhere: true, ..Mechanism::new("SPILE_PROBE_WATCH", Label::Word("watch")) };
@@ -149,5 +190,21 @@ impl Context for WatchContext {
 
     fn place(&self) -> String {
         "a watchpoint, which may be hit anywhere".into()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pieces_of_variables() {
+        assert_eq!(parts_of(0x1000, Some(4)), [(0x1000, 4)]);
+        assert_eq!(parts_of(0x1000, Some(16)), [(0x1000, 8), (0x1008, 8)]);
+        assert_eq!(parts_of(0x1004, Some(8)), [(0x1004, 4), (0x1008, 4)]);
+        assert_eq!(parts_of(0x1001, Some(3)), [(0x1001, 1), (0x1002, 2)]);
+        assert_eq!(parts_of(0x1000, Some(100)).len(), MOST_REGISTERS + 1);
+        assert_eq!(parts_of(0x1008, None), [(0x1008, 8)]);
+        assert_eq!(parts_of(0x1002, Some(0)), [(0x1002, 2)]);
     }
 }

@@ -343,7 +343,8 @@ impl<'l, 'a> Lookup<'l, 'a> {
         span: Span,
     ) -> Result<TypedLocation, Error> {
         let own = unit.at.context.as_ref().and_then(|context| context.object());
-        let elsewhere = object.is_program() && own.is_none_or(|own| own.path() != object.path());
+        let is_anywhere = unit.at.context.as_ref().is_some_and(|context| context.is_anywhere());
+        let elsewhere = object.is_program() && (is_anywhere || own.is_none_or(|own| own.path() != object.path()));
         let location = match elsewhere {
             true => {
                 let program = self.env.resolver.program(object);

@@ -11,7 +11,7 @@ use super::named_values::NamedValues;
 use super::objects;
 use crate::probe::code::Scope;
 use crate::probe::function::{described, in_each};
-use crate::probe::watch::{fitting_length, requested_length, warn_of_several};
+use crate::probe::watch::{requested_length, warn_of_several, watched};
 use crate::probe::{Form, Point, PointError, ProbeFamily, Resolver, Site};
 use crate::program::{Attachment, Label, Mechanism, Value};
 use spile_debuginfo::Address;
@@ -58,10 +58,10 @@ static MECHANISM: Mechanism =
 
 fn resolve(point: &Point, resolver: &mut Resolver) -> Result<Vec<Site>, PointError> {
     let objects = objects(point, resolver)?;
-    in_each(&objects, |object| Ok(vec![resolve_in(point, object, resolver)?]))
+    in_each(&objects, |object| resolve_in(point, object, resolver))
 }
 
-fn resolve_in(point: &Point, object: &Rc<Object>, resolver: &mut Resolver) -> Result<Site, PointError> {
+fn resolve_in(point: &Point, object: &Rc<Object>, resolver: &mut Resolver) -> Result<Vec<Site>, PointError> {
     let not_probeable = |why: &str| {
         let (component, name, why) = (point.span(), object.name().into(), why.to_string());
         PointError::NotProbeable { component, name, why }
@@ -84,7 +84,7 @@ fn resolve_in(point: &Point, object: &Rc<Object>, resolver: &mut Resolver) -> Re
             }
         },
     };
-    let length = fitting_length(point, asked, address, size)?;
+    let watched = watched(point, asked, address, size, resolver)?;
     let start = object.mapped().entry_point();
     let offset = object.file_offset(Address { section: None, offset: start });
     let Some(offset) = offset.filter(|_| object.mapped().is_program()) else {
@@ -95,26 +95,30 @@ fn resolve_in(point: &Point, object: &Rc<Object>, resolver: &mut Resolver) -> Re
         resolver.follows();
     }
     let program = resolver.program(object);
-    let members = vec![
-        Value::Number(length),
-        point.has("rw").into(),
-        Value::Number(program.0),
-        Value::Unsigned(start),
-        Value::Unsigned(offset),
-        linked.into(),
-        Value::Signed(scope.number()),
-    ];
-    let mut context = NamedValues::new("a watchpoint, which may be hit anywhere in the program".into());
-    context.guard = process_guard(Programs::one(program), scope);
-    context.has_registers = true;
-    context.object = Some(object.clone());
-    Ok(Site {
-        point: point.spelling(),
-        function: String::new(),
-        module: object.name().to_string(),
-        attachment: Attachment::new(&MECHANISM)
-            .with("address", Value::Address(address))
-            .with("user_watch", Value::List(members)),
-        context: Rc::new(context),
-    })
+    let site = |(address, length)| {
+        let members = vec![
+            Value::Number(length),
+            point.has("rw").into(),
+            Value::Number(program.0),
+            Value::Unsigned(start),
+            Value::Unsigned(offset),
+            linked.into(),
+            Value::Signed(scope.number()),
+        ];
+        let mut context = NamedValues::new("a watchpoint, which may be hit anywhere in the program".into());
+        context.guard = process_guard(Programs::one(program), scope);
+        context.has_registers = true;
+        context.anywhere = true;
+        context.object = Some(object.clone());
+        Site {
+            point: point.spelling(),
+            function: String::new(),
+            module: object.name().to_string(),
+            attachment: Attachment::new(&MECHANISM)
+                .with("address", Value::Address(address))
+                .with("user_watch", Value::List(members)),
+            context: Rc::new(context),
+        }
+    };
+    Ok(watched.into_iter().map(site).collect())
 }

@@ -21,6 +21,8 @@ pub(super) struct NamedValues {
     pub object: Option<Rc<Object>>,
     /// The registers are those of the program.
     pub has_registers: bool,
+    /// The probe may be hit anywhere in the program, not at an instruction that is known.
+    pub anywhere: bool,
     /// For messages.
     pub place: String,
     long: Option<(Rc<Object>, TypeId)>,
@@ -35,6 +37,7 @@ impl NamedValues {
             guard: None,
             object: None,
             has_registers: false,
+            anywhere: false,
             place,
             long: number().ok(),
         }
@@ -74,6 +77,10 @@ impl Context for NamedValues {
 
     fn has_registers(&self) -> bool {
         self.has_registers
+    }
+
+    fn is_anywhere(&self) -> bool {
+        self.anywhere
     }
 
     fn object(&self) -> Option<Rc<Object>> {
