@@ -5,7 +5,8 @@
  * offset there, so the loader can name them even if the process has ended.
  *
  * A stack as a value has the same data: "0xADDRESS@FILE+OFFSET ...", FILE in decimal, OFFSET in
- * hex; "0xADDRESS@0+PROCESS" for code without a file.
+ * hex; "0xADDRESS@0+PROCESS" for code without a file. Where a signal has come
+ * (SPILE_PLACE_INTERRUPTED) the last number begins with a 0, as no other one does.
  */
 #include <linux/ctype.h>
 #include <linux/kernel.h>
@@ -70,7 +71,9 @@ static unsigned int place_text(u64 place, char *out, size_t size)
 
 	if (!place)
 		return 0;
-	at = put_number(end, place & ((1ull << SPILE_PLACE_SHIFT) - 1), 16);
+	at = put_number(end, place & (SPILE_PLACE_INTERRUPTED - 1), 16);
+	if (place & SPILE_PLACE_INTERRUPTED)
+		*--at = '0';
 	*--at = OFFSET_MARK;
 	at = put_number(at, place >> SPILE_PLACE_SHIFT, 10);
 	*--at = PLACE_MARK;
@@ -245,6 +248,20 @@ static bool take_byte(struct spile_string *rest, char byte)
 	return true;
 }
 
+/* "OFFSET", with a 0 before it where a signal has come; false if there is none. */
+static bool take_offset(struct spile_string *rest, u64 *offset)
+{
+	bool interrupted = rest->length > 1 && rest->text[0] == '0' &&
+			   hex_to_bin(rest->text[1]) >= 0;
+
+	if (!take_digits(rest, 16, offset))
+		return false;
+	*offset &= (1ull << SPILE_PLACE_SHIFT) - 1;
+	if (interrupted)
+		*offset |= SPILE_PLACE_INTERRUPTED;
+	return true;
+}
+
 /*
  * The next frame of a string; false at its end, or at text that is not a frame. An address
  * without a place is one of the current task.
@@ -261,7 +278,7 @@ static bool next_frame(struct spile_context *c, struct spile_string *rest,
 	if (!take_digits(rest, 16, &frame->address))
 		return false;
 	if (take_byte(rest, PLACE_MARK) && take_digits(rest, 10, &file) &&
-	    take_byte(rest, OFFSET_MARK) && take_digits(rest, 16, &offset)) {
+	    take_byte(rest, OFFSET_MARK) && take_offset(rest, &offset)) {
 		frame->place = file << SPILE_PLACE_SHIFT | offset;
 		return true;
 	}

@@ -283,14 +283,16 @@ pub fn frames(part: &[u8], lines: bool) -> Vec<Frame> {
     frames.collect()
 }
 
-/// The frames of a string, `0xADDRESS@FILE+OFFSET ...`, up to the first word that is not a frame.
+/// The frames of a string, `0xADDRESS@FILE+OFFSET ...`, up to the first word that is not a frame. The offset begins with a 0 where a
+/// signal has come.
 pub fn frames_of_text(text: &[u8]) -> Vec<Frame> {
     let number = |text: &str, base| u64::from_str_radix(text, base).ok();
     let frame = |(index, word): (usize, &str)| {
         let (address, place) = word.split_once('@').unwrap_or((word, "0+0"));
         let (file, offset) = place.split_once('+')?;
         let address = number(address.strip_prefix("0x").unwrap_or(address), 16)?;
-        let place = Place::new(number(file, 10)? as u32, number(offset, 16)?);
+        let interrupted = if offset.len() > 1 && offset.starts_with('0') { Place::INTERRUPTED } else { 0 };
+        let place = Place::new(number(file, 10)? as u32, number(offset, 16)? | interrupted);
         Some(frame_of(index, address, place, false))
     };
     let text = String::from_utf8_lossy(text);
@@ -429,7 +431,7 @@ pub(crate) mod tests {
 
     #[test]
     fn an_instruction_at_which_a_signal_came_is_no_return_address() {
-        let of_text = frames_of_text(b"0x10@1+110 0x20@1+8000000120 0x30@1+130 0x40@0+8000000007");
+        let of_text = frames_of_text(b"0x10@1+110 0x20@1+0120 0x30@1+130 0x40@0+07");
         let returns: Vec<bool> = of_text.iter().map(|frame| frame.returns).collect();
         assert_eq!(returns, [false, false, true, false]);
         assert_eq!(of_text[1].place, Place::new(1, 0x120));
