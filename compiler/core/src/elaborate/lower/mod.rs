@@ -7,6 +7,7 @@ mod display;
 mod embedded;
 mod enums;
 mod functions;
+mod groups;
 mod hit_symbol;
 mod pretty;
 mod print;
@@ -145,6 +146,9 @@ impl<'a> Lowering<'_, 'a> {
             }
         }
         program.regexes = std::mem::take(&mut self.regexes.compiled);
+        for error in self.regexes.take_errors(&program) {
+            self.env.report(error);
+        }
         if self.typed.lines_asked {
             program.lines = self.env.resolver.line_tables();
         }

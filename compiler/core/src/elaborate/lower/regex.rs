@@ -4,11 +4,11 @@
 
 use std::collections::HashMap;
 
-use super::Lowering;
+use super::{Lowering, groups};
 use crate::elaborate::error::{Error, LiteralError};
 use crate::elaborate::literal::span_inside;
 use crate::elaborate::unit::Unit;
-use crate::program::{Automaton, Expr, LongExpr, LongKind, Regex, RegexId};
+use crate::program::{Automaton, Expr, LongExpr, LongKind, Program, Regex, RegexId};
 use spile_source::{SourceMap, Span};
 use spile_syntax::ast;
 
@@ -18,6 +18,8 @@ pub(super) struct Regexes {
     /// By pattern, and whether it has groups.
     ids: HashMap<(Vec<u8>, bool), RegexId>,
     pub(super) compiled: Vec<Regex>,
+    /// Those that are too large to record where their groups match, with the error where that is needed.
+    without_groups: Vec<(RegexId, Error)>,
 }
 
 impl Lowering<'_, '_> {
@@ -41,15 +43,36 @@ impl Lowering<'_, '_> {
         if let Some(&id) = self.regexes.ids.get(&key) {
             return Ok(id);
         }
-        let automaton = match groups {
-            true => spile_regex::compile_groups(pattern).map(Automaton::Tagged),
-            false => spile_regex::compile(pattern).map(Automaton::Plain),
-        };
-        let automaton = automaton.map_err(|error| regex_error(self.env.sources, error, pattern, span))?;
+        let failed = |error| regex_error(self.env.sources, error, pattern, span);
+        let plain = || spile_regex::compile(pattern).map(Automaton::Plain).map_err(failed);
         let id = RegexId(self.regexes.compiled.len() as u32);
+        let automaton = match groups {
+            true => match spile_regex::compile_groups(pattern) {
+                Ok(tagged) => Automaton::Tagged(tagged),
+                // Not every handler of the script asks for groups.
+                Err(error) => {
+                    let automaton = plain()?;
+                    self.regexes.without_groups.push((id, failed(error)));
+                    automaton
+                }
+            },
+            false => plain()?,
+        };
         self.regexes.compiled.push(Regex { pattern: pattern.to_vec(), automaton });
         self.regexes.ids.insert(key, id);
         Ok(id)
+    }
+}
+
+impl Regexes {
+    /// The errors of patterns whose groups are asked for, though they are too large to record them.
+    pub(super) fn take_errors(&mut self, program: &Program) -> Vec<Error> {
+        if self.without_groups.is_empty() {
+            return Vec::new();
+        }
+        let asked = groups::asked(program);
+        let errors = std::mem::take(&mut self.without_groups).into_iter();
+        errors.filter(|(id, _)| asked.contains(id)).map(|(_, error)| error).collect()
     }
 }
 
