@@ -4,7 +4,8 @@
 //! to disturb, a disk that fails. The kernel then sends SIGBUS, whose usual action ends the process without a word.
 
 use nix::libc;
-use nix::sys::signal::{SaFlags, SigAction, SigHandler, SigSet, Signal, sigaction};
+use nix::sys::signal::{SaFlags, SigAction, SigHandler, Signal, sigaction};
+use spile_base::unfinished;
 
 const MESSAGE: &[u8] =
     b"error: a file became shorter, or could not be read any more, while it was being read; try again\n";
@@ -12,13 +13,12 @@ const MESSAGE: &[u8] =
 extern "C" fn end(_signal: i32) {
     // SAFETY: it may be called in a handler of signals (signal-safety(7)), and the text is a constant.
     unsafe { libc::write(libc::STDERR_FILENO, MESSAGE.as_ptr().cast(), MESSAGE.len()) };
-    // SAFETY: it may be called there, too.
-    unsafe { libc::_exit(1) };
+    unfinished::end_with_failure();
 }
 
-/// Makes that a message and the status 1. Programs that are started have the usual action.
+/// Makes that a message and the status 1; what is not finished is removed. Programs that are started have the usual action.
 pub fn may_shrink() {
-    let action = SigAction::new(SigHandler::Handler(end), SaFlags::SA_ONSTACK, SigSet::empty());
+    let action = SigAction::new(SigHandler::Handler(end), SaFlags::SA_ONSTACK, unfinished::signals());
     // SAFETY: the handler only calls what may be called there. If it cannot be set the signal kills, as before.
     let _ = unsafe { sigaction(Signal::SIGBUS, &action) };
 }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! What a run has not finished when a signal ends it (^C, SIGTERM, SIGHUP): files and directories under their temporary names,
-//! and programs that it has started. They are removed and ended, and then the process ends by that signal.
+//! What a run has not finished when a signal ends it (^C, SIGTERM, SIGHUP, and SIGBUS of a file that shrinks): files and
+//! directories under their temporary names, and programs that it has started. They are removed and ended, and then the process
+//! ends by that signal.
 //!
 //! Other threads would go on writing meanwhile, and removing takes memory that one of them may have locked. So the handler
 //! calls execve(2), which ends all threads and keeps the process: the program that goes on is the same one, called
@@ -32,6 +33,8 @@ const NAME_FOR_KERNEL: &std::ffi::CStr = c"spile-ended";
 /// digits: none of those names does.
 pub(crate) const SCRATCH_PREFIX: &str = "spile-run-";
 const SIGNALS: [Signal; 3] = [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP];
+/// In place of a signal's number: the process is to end with status 1.
+const FAILED: &std::ffi::CStr = c"0";
 /// More at the same time are not removed.
 const MOST: usize = 64;
 /// timeout(1) sends its signal to the process and to the group: the second one that comes later than this is one.
@@ -121,7 +124,7 @@ pub(crate) fn set_group(group: i32) {
 /// caller has blocked is not.
 pub fn remove_at_signals() {
     OWNER.store(nix::unistd::getpid().as_raw(), Ordering::Relaxed);
-    let all: SigSet = SIGNALS.into_iter().collect();
+    let all = signals();
     let action = SigAction::new(SigHandler::Handler(end_here), SaFlags::SA_RESTART, all);
     for signal in SIGNALS {
         // SAFETY: the handler calls what may be called in one.
@@ -142,11 +145,12 @@ unsafe extern "C" {
 
 /// The handler: in any thread, at any point.
 extern "C" fn end_here(signal: libc::c_int) {
-    // SAFETY: getpid(2) cannot fail.
-    let own = unsafe { libc::getpid() };
-    if own == OWNER.load(Ordering::Relaxed) {
-        go_on_as_ended(signal);
-    }
+    let number = match signal {
+        libc::SIGINT => c"2",
+        libc::SIGHUP => c"1",
+        _ => c"15",
+    };
+    go_on_as_ended(number);
     // Nothing to remove, or no way to.
     // SAFETY: the default of a signal.
     unsafe { libc::signal(signal, libc::SIG_DFL) };
@@ -155,8 +159,25 @@ extern "C" fn end_here(signal: libc::c_int) {
     unsafe { libc::raise(signal) };
 }
 
-/// Returns only if there is nothing to do, or if it is not possible.
-fn go_on_as_ended(signal: libc::c_int) {
+/// The signals that end a run, for handlers of others that call [`end_with_failure`]: they have to block these.
+pub fn signals() -> SigSet {
+    SIGNALS.into_iter().collect()
+}
+
+/// Removes and ends the same, and ends this process with status 1. In a handler of a signal; it does not return.
+pub fn end_with_failure() {
+    go_on_as_ended(FAILED);
+    // SAFETY: it may be called there.
+    unsafe { libc::_exit(1) };
+}
+
+/// Returns only if there is nothing to do, or if it is not possible; `number`: the signal's, as text.
+fn go_on_as_ended(number: &std::ffi::CStr) {
+    // SAFETY: getpid(2) cannot fail.
+    let own = unsafe { libc::getpid() };
+    if own != OWNER.load(Ordering::Relaxed) {
+        return;
+    }
     let group = GROUP.load(Ordering::Acquire);
     let mut arguments = [std::ptr::null::<c_char>(); MOST + 4];
     let mut count = 3;
@@ -174,11 +195,6 @@ fn go_on_as_ended(signal: libc::c_int) {
         // SAFETY: the group of the programs.
         unsafe { libc::kill(-group, libc::SIGKILL) };
     }
-    let number = match signal {
-        libc::SIGINT => c"2",
-        libc::SIGHUP => c"1",
-        _ => c"15",
-    };
     let group = GROUP_TEXT.load(Ordering::Acquire).cast_const();
     let group = if group.is_null() { c"0".as_ptr() } else { group };
     for (place, argument) in arguments.iter_mut().zip([NAME_FOR_KERNEL.as_ptr(), number.as_ptr(), group]) {
@@ -191,12 +207,14 @@ fn go_on_as_ended(signal: libc::c_int) {
 }
 
 /// The program called [`NAME`]; `arguments` as given to the process: its name, a signal, a process group and paths. Ends by the
-/// signal. The three signals are blocked, as in the handler.
+/// signal, or with status 1. The three signals are blocked, as in the handler.
 pub fn end(arguments: Vec<OsString>) -> ExitCode {
     let mut arguments = arguments.into_iter().skip(1);
     let mut number = || arguments.next().and_then(|word| word.to_str()?.parse::<i32>().ok());
     let (signal, group) = (number(), number().unwrap_or(0));
-    let Some(signal) = signal.and_then(|signal| SIGNALS.into_iter().find(|known| *known as i32 == signal)) else {
+    let known = |number: i32| SIGNALS.into_iter().find(|known| *known as i32 == number);
+    // None: FAILED.
+    let Some(signal) = signal.and_then(|number| if number == 0 { Some(None) } else { known(number).map(Some) }) else {
         return ExitCode::FAILURE;
     };
     // The lock of the directory, which programs share, has come along.
@@ -206,7 +224,9 @@ pub fn end(arguments: Vec<OsString>) -> ExitCode {
     let _ = std::thread::Builder::new().spawn(end_at_the_next);
     end_programs(group);
     arguments.map(PathBuf::from).for_each(|path| remove(&path));
-    end_by(signal);
+    if let Some(signal) = signal {
+        end_by(signal);
+    }
     ExitCode::FAILURE
 }
 
@@ -275,7 +295,7 @@ fn end_by(signal: Signal) {
 /// A thread: whoever sends a second signal does not want to wait.
 fn end_at_the_next() {
     std::thread::sleep(SAME);
-    let all: SigSet = SIGNALS.into_iter().collect();
+    let all = signals();
     let at_once = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: the set and the time are valid; nothing is told of the signal.
     while unsafe { libc::sigtimedwait(all.as_ref(), std::ptr::null_mut(), &raw const at_once) } > 0 {}
