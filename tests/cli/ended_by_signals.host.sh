@@ -1,10 +1,11 @@
 # Shows: a signal that ends spile while it compiles, prepares a kernel, fetches debug information or has headers compiled leaves no directory, no
 # unfinished entry or file and no program; also one that comes twice, or to a program that is started with the signals blocked. SIGKILL leaves no program
-# either. One that is ignored stays so. What takes long at the end is given up at a second signal. A cache lock of a process that is stopped is not waited for.
+# either. One that is ignored stays so. SIGBUS, as of a file that is made shorter, is an error. spile report passes them on to the session. What takes long at the end is given up at a second signal. A cache lock of a process that is stopped is not waited for.
 # limit: 60
-# stdout: ^compiling: 130 143 129 143$
+# stdout: ^compiling: 130 143 129 143 1$
 # stdout: ^by Kbuild: 143, --prepare: 130, headers: 143, debuginfod: 143, blocked: 143$
 # stdout: ^left: 0$
+# stdout: ^report: 1, of a group: 1, killed: 137, left: 0$
 # stdout: ^ignored: goes on, then 143$
 # stdout: ^killed: 137, its programs end$
 # stdout: ^the next run removes its directory: 0$
@@ -63,12 +64,12 @@ ended() {
 	done
 	fail "still there: $left"
 }
-found() { find tmp cache \( -name 'spile-run-*' -o -name '.new-*' -o -name '*.lock' \); find . -maxdepth 1 -name '.spile*'; }
+found() { find tmp cache \( -name 'spile-*' -o -name '.new-*' -o -name '*.lock' \); find . -maxdepth 1 -name '.spile*'; }
 how='--default-signal=INT,TERM,HUP'
 real=$PATH
 PATH=$PWD/bin:$PATH
 statuses=
-for signal in INT TERM HUP TWICE; do
+for signal in INT TERM HUP TWICE BUS; do
 	begin -r "$RELEASE" -p4 -m timer timer.stp
 	case $signal in
 	TWICE) kill -s TERM $spile; kill -s TERM $spile 2>/dev/null || true ;;
@@ -106,6 +107,36 @@ ended 1
 echo "by Kbuild: $kbuild, --prepare: $prepare, headers: $header, debuginfod: $fetched, blocked: $status"
 found
 echo "left: $(found | wc -l)"
+
+how='--default-signal=INT,TERM,HUP'
+begin report -r "$RELEASE" timer.stp
+kill -s TERM $spile
+ended 1
+report=$status
+grep -q '^spile: report: the script was not run' out
+found
+# As timeout(1) does.
+how="$how setsid"
+begin report -r "$RELEASE" timer.stp
+kill -s TERM $spile
+kill -s TERM -- -$spile
+ended 1
+group=$status
+found
+how='--default-signal=INT,TERM,HUP'
+begin report -r "$RELEASE" timer.stp
+kill -s KILL $spile
+killed=0
+wait $spile || killed=$?
+# The session goes on with its own directory until it is ended.
+session=$(for process in /proc/[0-9]*; do ! tr '\0' ' ' <$process/cmdline 2>/dev/null | grep -q "$PWD/tmp/.*recording" || echo ${process#/proc/}; done)
+kill -s TERM $session
+sleep 1
+begin -r "$RELEASE" -p4 -m timer timer.stp
+kill -s TERM $spile
+ended 1
+found
+echo "report: $report, of a group: $group, killed: $killed, left: $(found | wc -l)"
 
 how='--ignore-signal=HUP --default-signal=TERM'
 begin -r "$RELEASE" -p4 -m timer timer.stp

@@ -13,6 +13,7 @@ use std::path::{Path, PathBuf};
 use nix::errno::Errno;
 use nix::fcntl::{FcntlArg, FdFlag, Flock, FlockArg, fcntl};
 
+use super::cache::check_scratch_parent;
 use super::unfinished::{SCRATCH_PREFIX as PREFIX, Unfinished};
 
 /// Of one that is preserved and cannot be marked.
@@ -41,6 +42,13 @@ impl Drop for Directory {
 }
 
 impl Scratch {
+    /// Creates one in the system's temporary directory, if nobody else can replace what is there.
+    pub fn new() -> io::Result<Scratch> {
+        let place = std::env::temp_dir();
+        check_scratch_parent(&place).map_err(io::Error::other)?;
+        Scratch::below(&place)
+    }
+
     /// Creates one in `place`, and removes those of killed runs.
     pub fn below(place: &Path) -> io::Result<Scratch> {
         remove_strays(place);

@@ -141,17 +141,6 @@ fn ignore_interrupts() {
     }
 }
 
-/// While a child handles them, which does not inherit this.
-pub fn ignore_interrupts_here() {
-    use nix::sys::signal::{SaFlags, SigAction, SigHandler, SigSet, Signal, sigaction};
-    extern "C" fn nothing(_: i32) {}
-    let action = SigAction::new(SigHandler::Handler(nothing), SaFlags::SA_RESTART, SigSet::empty());
-    for number in [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP] {
-        // SAFETY: the handler does nothing.
-        let _ = unsafe { sigaction(number, &action) };
-    }
-}
-
 fn open(path: &Path) -> Result<Box<dyn Read>, String> {
     if path.as_os_str() == "-" {
         return Ok(Box::new(io::stdin().lock()));

@@ -7,8 +7,11 @@ use std::io::{self, BufReader, IsTerminal, Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
+use nix::sys::signal::Signal;
 use spile_abi::escape;
 use spile_abi::say::say;
+use spile_base::passed_on;
+use spile_base::scratch::Scratch;
 
 use super::collect::Collected;
 use super::{page, terminal};
@@ -151,32 +154,20 @@ pub fn of_bytes(file: &[u8]) -> (String, String) {
 /// Runs a script with a recording.
 fn run(words: &[OsString]) -> Result<(Collected, ExitCode), String> {
     let directory = Scratch::new().map_err(|error| format!("making a directory for the recording: {error}"))?;
-    let file = directory.0.join("recording");
+    let file = directory.path().join("recording");
     let program = std::env::current_exe().map_err(|error| error.to_string())?;
-    crate::command::ignore_interrupts_here();
-    let status = Command::new(program).arg("--record").arg(&file).args(words).status();
+    let mut command = Command::new(program);
+    command.arg("--record").arg(&file).args(words);
+    // If this process is killed, the session goes on writing there.
+    directory.share_with_programs(true);
+    let status = passed_on::run(&mut command, &[Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP]);
+    directory.share_with_programs(false);
     let status = status.map_err(|error| format!("running the script: {error}"))?;
     let code = u8::try_from(status.code().unwrap_or(1)).unwrap_or(1);
     if !is_recording(file.as_os_str()) {
         return Err(format!("the script was not run: status {code}"));
     }
     Ok((collect(&file)?, ExitCode::from(code)))
-}
-
-/// A directory that is removed at the end.
-struct Scratch(PathBuf);
-
-impl Scratch {
-    fn new() -> io::Result<Scratch> {
-        let base = std::env::temp_dir().join("spile-report-XXXXXX");
-        nix::unistd::mkdtemp(&base).map(Scratch).map_err(Into::into)
-    }
-}
-
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
 }
 
 /// Of the terminal, else of $COLUMNS, else 80.
