@@ -7,6 +7,8 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
+use spile_base::read;
+
 use super::cpio::Archive;
 use super::dependencies;
 use super::error::Error;
@@ -16,6 +18,9 @@ use super::module_table::module_name;
 
 /// Init of the guest; the comment at its top describes the protocol on the serial ports.
 const INIT: &str = include_str!("init.sh");
+
+/// A larger file is not copied into it: the guest has it in memory, and so has this process.
+const MOST_BYTES: u64 = 1 << 30;
 
 /// Sends a file to the host while the guest runs: for files that must survive a later crash of the kernel.
 const GIVE: &str = "#!/bin/sh\n\
@@ -144,7 +149,7 @@ impl Tree {
                 Content::Bytes(bytes) => archive.file(&name_in(path), *mode, bytes),
                 Content::Link(to) => archive.link(&name_in(path), &to.to_string_lossy()),
                 Content::Copy(host) => {
-                    let bytes = fs::read(host).map_err(Error::file("reading", host))?;
+                    let bytes = read::regular(host, MOST_BYTES).map_err(Error::file("reading", host))?;
                     archive.file(&name_in(path), *mode, &bytes)
                 }
             };

@@ -10,6 +10,8 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use spile_base::scratch::Scratch;
+
 use super::acceleration::Acceleration;
 use super::error::Error;
 use super::examination::{Examiner, Monitor};
@@ -174,10 +176,8 @@ impl Guest {
         let mut tree = self.tree.clone();
         let modules = tree.put_modules(&self.kernel, &self.modules, &self.offered_modules, &self.extra_modules)?;
         let archive = tree.archive(&self.script, &modules)?;
-        // Whatever the umask is: who connects to its sockets first decides what the guest does.
-        let private = std::os::unix::fs::PermissionsExt::from_mode(0o700);
-        let directory = tempfile::Builder::new().prefix("spile-guest-").permissions(private).tempdir();
-        let directory = directory.map_err(Error::file("making", "/tmp"))?;
+        // Private: who connects to its sockets first decides what the guest does.
+        let directory = Scratch::new().map_err(Error::file("making a directory in", std::env::temp_dir()))?;
         let initrd = directory.path().join("initrd");
         fs::write(&initrd, archive).map_err(Error::file("writing", &initrd))?;
         // Debian's kernels test each algorithm of their crypto library at boot: more than half of its instructions.
@@ -264,7 +264,7 @@ pub struct Running {
     boot_limit: Duration,
     time_limit: Duration,
     /// Sockets and initrd; removed on drop.
-    _directory: tempfile::TempDir,
+    _directory: Scratch,
 }
 
 /// Controls a running guest, from any thread.
