@@ -17,12 +17,10 @@ use crate::cli::report::peak_memory;
 use crate::outcome::Outcome;
 use crate::reporter::Failed;
 use crate::session::Session;
-use crate::{cli, command, file_size, mapped_files};
+use crate::{cli, command};
 
 /// Executes a command line; `arguments` as given to the process. Prints messages.
 pub fn main(arguments: Vec<OsString>) -> Outcome {
-    file_size::be_error();
-    mapped_files::may_shrink();
     let arguments = match command::ask::words(arguments) {
         Ok(arguments) => arguments,
         Err(outcome) => return outcome,

@@ -23,3 +23,11 @@ mod session;
 /// A stack that is large enough.
 pub mod stack;
 mod target;
+
+/// What signals mean for all commands: one that ends the run removes what it has not finished; a limit for files and a file that
+/// becomes shorter are errors.
+pub fn catch_signals() {
+    spile_base::unfinished::remove_at_signals();
+    file_size::be_error();
+    mapped_files::may_shrink();
+}

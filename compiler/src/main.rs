@@ -32,7 +32,7 @@ fn main() -> ExitCode {
     if name.is_some_and(|name| name == unfinished::NAME) {
         return unfinished::end(arguments);
     }
-    unfinished::remove_at_signals();
+    spile::catch_signals();
     // A script of that name can be given as ./package.
     if arguments.get(1).is_some_and(|word| word == "package") {
         return spile_package::main(arguments.into_iter().skip(1));

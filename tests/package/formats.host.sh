@@ -1,5 +1,5 @@
 # Shows: a prebuilt module is packaged as .deb and .rpm, which their own tools can read; they contain the files of a service; a
-# module under another name is refused.
+# module under another name is refused. One that exceeds the limit of files is an error, and leaves nothing.
 # limit: 200
 # stdout: ^./spile-beat-counter_1.5-1_amd64.deb$
 # stdout: ^./spile-beat-counter-1.5-1.x86_64.rpm$
@@ -7,6 +7,7 @@
 # stdout: ^rpm holds the same$
 # stdout: ^check 0$
 # stdout: ^check 5$
+# stdout: ^limited 1 0 ERROR: writing small/spile-beat-counter_1.0-1_amd64.deb: File too large
 # stdout: ^refused 1 ERROR: .*beat_counter.ko is called beat_counter: build it with spile -m other$
 
 "$SPILE" -r "$RELEASE" -p4 -m beat_counter -e 'probe timer.s(1) { n++ } probe end { println(n) } global n' >/dev/null
@@ -33,6 +34,10 @@ echo "check $status"
 status=0
 "$loader" service --root "$PWD/deb" check 9.9.9 2>/dev/null || status=$?
 echo "check $status"
+mkdir small
+status=0
+(ulimit -f 1 && exec "$SPILE" package beat_counter beat_counter.ko --directory small 2>err) || status=$?
+echo "limited $status $(ls -A small | wc -l) $(cat err)"
 status=0
 "$SPILE" package other beat_counter.ko 2>err || status=$?
 echo "refused $status $(cat err)"

@@ -13,6 +13,7 @@ use std::process::ExitCode;
 use std::time::UNIX_EPOCH;
 
 use clap::{Parser, ValueEnum};
+use spile_base::unfinished::NewFile;
 use spilerun::file::File;
 
 use super::content::{Entry, LOADER, Package, Scripts, copyright};
@@ -144,10 +145,10 @@ fn make(arguments: &Arguments) -> Result<Vec<PathBuf>, String> {
 /// Removes a package that could not be written completely.
 fn write_whole(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
     let directory = path.parent().filter(|directory| !directory.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let mut file = tempfile::Builder::new().permissions(fs::Permissions::from_mode(0o644)).tempfile_in(directory)?;
-    file.write_all(bytes)?;
-    file.persist(path)?;
-    Ok(())
+    let mut file = NewFile::in_directory(directory, ".spile")?;
+    file.file().write_all(bytes)?;
+    file.file().set_permissions(fs::Permissions::from_mode(0o644))?;
+    file.persist(path)
 }
 
 fn check_configuration(text: &str, files: &[File]) -> Result<(), String> {
