@@ -3,6 +3,7 @@
 //! `spile top`: the loop, and the keys.
 
 use std::ffi::OsString;
+use std::fs::File;
 use std::io::{self, BufRead, BufReader, IsTerminal, Write};
 use std::process::{Child, ChildStdin, Command, ExitCode, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -27,6 +28,8 @@ OPTIONS are those of spile (-c, -x, -T, --guest, --remote HOST, ...). Keys: s so
 w write a report, c clear, q or x end the session, h help.
 ";
 
+/// Names of reports that are tried.
+const MOST_REPORTS: u32 = 1000;
 /// Between two drawings without events.
 const STEP: Duration = Duration::from_millis(250);
 
@@ -217,10 +220,23 @@ impl Switches {
     }
 }
 
+/// Writes a file of a new name in the working directory, which others may be able to write to: what is there is neither replaced
+/// nor followed.
+fn write_new(bytes: &[u8]) -> io::Result<String> {
+    for number in 1..MOST_REPORTS {
+        let name = format!("spile-{}-{number}.html", std::process::id());
+        match File::create_new(&name) {
+            Ok(mut file) => return file.write_all(bytes).map(|()| name),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            Err(error) => return Err(io::Error::new(error.kind(), format!("{name}: {error}"))),
+        }
+    }
+    Err(io::Error::other("all names of reports are taken here"))
+}
+
 /// Until the session cannot begin, or a key ends it: true.
 fn show(terminal: &mut ratatui::DefaultTerminal, state: &Mutex<State>, switches: &mut Switches) -> io::Result<bool> {
     let mut view = View::new(std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty()));
-    let mut reports = 0;
     loop {
         let (over, begun) = {
             let state = lock(state);
@@ -277,12 +293,10 @@ fn show(terminal: &mut ratatui::DefaultTerminal, state: &Mutex<State>, switches:
                 KeyCode::Char('h' | '?') => view.help = true,
                 KeyCode::Char('c') => lock(state).lines.clear(),
                 KeyCode::Char('w') => {
-                    reports += 1;
-                    let name = format!("spile-{}-{reports}.html", std::process::id());
                     let page = report::page(&lock(state).collected, None);
-                    view.note = match std::fs::write(&name, page) {
-                        Ok(()) => format!("written: {name}"),
-                        Err(error) => format!("{name}: {error}"),
+                    view.note = match write_new(page.as_bytes()) {
+                        Ok(name) => format!("written: {name}"),
+                        Err(error) => error.to_string(),
                     };
                 }
                 KeyCode::Char('d') => {
