@@ -9,6 +9,7 @@
 # stdout: ^in the file: ran 1:one on .*/sent\.ko, , a module$
 # stdout: ^failed 1$
 # stdout: ^interrupted 0: begun, ended in order$
+# stdout: ^ended there: 0: begun, ended in order$
 # stdout: ^interrupted twice, by a host that does not end: 1$
 # stdout: ^in the rc file: ran 1:one on .*/sent\.ko, , a module$
 # stdout: ^other machine 1$
@@ -34,6 +35,7 @@ uname*) echo "$RELEASE $MACHINE" ;;
 *)
 	echo "ssh host $host, port $port ran" >>"$FAR/log"
 	[ -z "$DEAF" ] || exec sleep 60
+	echo $$ >"$FAR/shell"
 	TMPDIR=$FAR exec sh -c "$*"
 	;;
 esac
@@ -75,6 +77,16 @@ kill -INT $pid
 status=0
 wait $pid || status=$?
 echo "interrupted $status: $(sed 'N;s/\n/, /' out)"
+"$SPILE" --remote one -T 60 -e 'probe begin { println("x") }' >out 2>err &
+pid=$!
+for tenth in $(seq 1 300); do
+	! grep -q begun out || break
+	sleep 0.1
+done
+kill -TERM "$(cat far/shell)"
+status=0
+wait $pid || status=$?
+echo "ended there: $status: $(sed 'N;s/\n/, /' out)"
 # Two identical signals at once would be merged.
 rm far/log
 DEAF=yes "$SPILE" --remote one -e 'probe begin { exit() }' 2>err &
@@ -100,5 +112,5 @@ mkfifo pipe
 status=0
 timeout 100 "$SPILE" --remote one -o pipe -e 'probe begin { exit() }' 2>err || status=$?
 echo "a pipe that nobody reads: $status $(cat err)"
-rm -f far/log
+rm -f far/log far/shell
 echo "left: $(ls far | wc -l) directories, $(ls ./*.ko 2>/dev/null | wc -l) modules"

@@ -442,16 +442,17 @@ fn without_remotes(words: &[OsString]) -> Vec<OsString> {
 }
 
 /// The shell command there: takes the module, runs it until it ends or our end of its input is closed, with commands that come
-/// meanwhile, and leaves nothing behind.
+/// meanwhile, and leaves nothing behind, also if a signal ends it: most shells do not do then what is to be done at their exit.
 fn remote_script(module: &Path, bytes: usize, number: usize, host: &Host, arguments: &[String]) -> String {
     let text = |name: Option<&std::ffi::OsStr>| name.unwrap_or_default().to_string_lossy().into_owned();
     let (name, loaded) = (text(module.file_name()), text(module.file_stem()));
     let words: String = arguments.iter().map(|word| format!("{} ", quote(word))).collect();
     let script = format!(
-        "d=$(mktemp -d) || exit 1; trap 'rm -rf \"$d\"' EXIT; head -c {bytes} >\"$d/\"{name} || exit 1; exec 3<&0; PATH=$PATH:/usr/sbin:/sbin; \
+        "d=$(mktemp -d) || exit 1; trap 'rm -rf \"$d\"' EXIT; trap 'exit 143' HUP INT TERM; head -c {bytes} >\"$d/\"{name} || exit 1; exec 3<&0; PATH=$PATH:/usr/sbin:/sbin; \
          spilerun {words}-r {remote} \"$d/\"{name} 3<&- </dev/null & p=$!; \
-         {{ while read -r a n <&3; do case $a in enable|disable) spilerun $a {loaded} \"$n\" 3<&- </dev/null;; esac; done; \
-         kill -TERM $p 2>/dev/null; }} >/dev/null & w=$!; exec 3<&-; wait $p; s=$?; kill $w 2>/dev/null; exit $s",
+         trap 'kill -TERM $p 2>/dev/null' HUP INT TERM; {{ while read -r a n <&3; do case $a in enable|disable) spilerun $a {loaded} \"$n\" 3<&- </dev/null;; esac; done; \
+         kill -TERM $p 2>/dev/null; }} >/dev/null & w=$!; exec 3<&-; wait $p; s=$?; \
+         while [ $s -gt 128 ] && kill -0 $p 2>/dev/null; do wait $p; s=$?; done; kill $w 2>/dev/null; exit $s",
         name = quote(&name),
         loaded = quote(&loaded),
         remote = quote(&format!("{number}:{}", host.uri)),
