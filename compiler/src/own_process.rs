@@ -14,10 +14,12 @@ pub fn own_process(options: &Options, programs: &Programs) -> Option<OwnProcess>
     let session = &options.run.session;
     if let Some(pid) = session.pid.filter(|pid| *pid != 0) {
         let pid = pid.into();
-        return Some(OwnProcess { program: programs.of_process(pid).map_err(Rc::new), pid: Some(pid) });
+        let (program, looked) = programs.apart(|programs| programs.of_process(pid));
+        return Some(OwnProcess { program: program.map_err(Rc::new), pid: Some(pid), looked });
     }
-    let program = programs.find(&program_word(session.command.as_ref()?)?);
-    Some(OwnProcess { program: program.map_err(Rc::new), pid: None })
+    let word = program_word(session.command.as_ref()?)?;
+    let (program, looked) = programs.apart(|programs| programs.find(&word));
+    Some(OwnProcess { program: program.map_err(Rc::new), pid: None, looked })
 }
 
 /// The word of a shell's command that names the first program it runs, without quotes: not an assignment before it, not

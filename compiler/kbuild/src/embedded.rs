@@ -75,6 +75,11 @@ pub(super) fn make(
 fn key(objects_cache: &ObjectCache, text: &[u8]) -> Key {
     let mut hash = sha2::Sha256::new();
     hash.update(objects_cache.key.text());
+    // Where headers are looked for besides the recipe's directories: a new one may come before one that was found.
+    for name in ["CPATH", "C_INCLUDE_PATH"] {
+        hash.update(std::env::var_os(name).unwrap_or_default().as_encoded_bytes());
+        hash.update([0]);
+    }
     hash.update(text);
     Key::new(hash)
 }

@@ -4,8 +4,8 @@
 //!
 //! The key is known after pass 1: the source text of the script and its library, the options, the kernel's build tree, the
 //! compiler, the environment, this program itself. Other inputs of pass 2 (debug information, modules, headers of
-//! embedded C) are known only when the module is finished: they are recorded in the entry, which is valid as long as
-//! none of them changed.
+//! embedded C, programs and where they were looked for) are known only when the module is finished: they are recorded in the
+//! entry, which is valid as long as none of them changed.
 //!
 //! A module that is run at once has a number in its name, so that the same script can run twice. It is cached with the
 //! number 0 and renamed when it is used; both names have the same length ([`numbered`]).
@@ -48,16 +48,35 @@ pub struct Facts<'a> {
 }
 
 /// Environment variables that passes 2 to 4, or the programs that they run, read.
-const ENVIRONMENT: [&str; 8] = [
+const ENVIRONMENT: [&str; 10] = [
     "PATH",
     "ARCH",
     "CROSS_COMPILE",
     "CPATH",
     "C_INCLUDE_PATH",
+    "LD_LIBRARY_PATH",
+    "LD_PRELOAD",
     "SYSTEMTAP_DEBUGINFO_PATH",
     "DEBUGINFOD_URLS",
     "SYSROOT",
 ];
+
+/// Of the run, what a module depends on only if pass 2 asks for it; empty: it did not.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Situation {
+    /// The working directory, for paths that are not absolute.
+    pub directory: String,
+    /// The session's own process: what `-c` or `-x` name.
+    pub process: String,
+}
+
+impl Situation {
+    /// Whether what depends on this is the same in that run, of which all is known.
+    fn is_that_of(&self, run: &Situation) -> bool {
+        let is_same = |own: &str, its: &str| own.is_empty() || own == its;
+        is_same(&self.directory, &run.directory) && is_same(&self.process, &run.process)
+    }
+}
 
 /// The key of the module with these inputs.
 pub fn key(facts: &Facts) -> Key {
@@ -88,10 +107,12 @@ fn itself() -> String {
     format!("{} {}", env!("CARGO_PKG_VERSION"), state.unwrap_or_default())
 }
 
-/// The cached module, if none of its inputs changed.
-pub fn find(cache: &Cache, key: &Key) -> Option<CachedModule> {
+/// The cached module, if none of its inputs changed; `run`: the situation of this run.
+pub fn find(cache: &Cache, key: &Key, run: &Situation) -> Option<CachedModule> {
     let mut entry = cache.get(Kind::Module, key)?;
-    if !Inputs::from_text(entry.text("inputs")?).is_unchanged() {
+    let [directory, process] = [entry.text("directory")?, entry.text("process")?].map(str::to_string);
+    let is_same = Situation { directory, process }.is_that_of(run);
+    if !is_same || !Inputs::from_text(entry.text("inputs")?).is_unchanged() {
         return None;
     }
     let modules = entry.text("modules")?.lines().map(str::to_string).collect();
@@ -99,14 +120,30 @@ pub fn find(cache: &Cache, key: &Key) -> Option<CachedModule> {
     Some(CachedModule { module: entry.take("ko")?, warnings, counts, modules })
 }
 
+/// What a module depends on besides its key.
+pub struct Dependencies<I> {
+    /// Files and directories, whether or not they exist.
+    pub inputs: I,
+    /// Of the run.
+    pub situation: Situation,
+}
+
 /// Caches a module; `about` is for `--cache show`.
-pub fn keep(cache: &Cache, key: &Key, finished: &CachedModule, inputs: impl IntoIterator<Item = PathBuf>, about: &str) {
+pub fn keep<I: IntoIterator<Item = PathBuf>>(
+    cache: &Cache,
+    key: &Key,
+    finished: &CachedModule,
+    on: Dependencies<I>,
+    about: &str,
+) {
     let entry = Entry::new(about)
         .with("ko", finished.module.as_slice())
         .with("warnings", finished.warnings.as_bytes())
         .with("counts", finished.counts.as_bytes())
         .with("modules", finished.modules.join("\n"))
-        .with("inputs", Inputs::of(inputs).to_text());
+        .with("inputs", Inputs::of(on.inputs).to_text())
+        .with("directory", on.situation.directory)
+        .with("process", on.situation.process);
     cache.put(Kind::Module, key, &entry);
 }
 
@@ -145,15 +182,6 @@ fn find_bytes(bytes: &[u8], wanted: &[u8]) -> Option<usize> {
     }
 }
 
-/// Whether only `inputs` determine how these points are resolved: not if files are found by a pattern.
-pub fn is_decided<'a>(points: impl IntoIterator<Item = &'a str>) -> bool {
-    let by_pattern = |point: &str| {
-        let path = point.strip_prefix("process(\"").and_then(|rest| rest.split('"').next());
-        path.is_some_and(|path| path.contains(['*', '?', '[']))
-    };
-    !points.into_iter().any(by_pattern)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -183,10 +211,24 @@ mod tests {
             counts: "1 probe".into(),
             modules: vec!["lustre".into(), "ptlrpc".into()],
         };
-        keep(&cache, &key, &finished, [input.clone()], "about");
-        assert_eq!(find(&cache, &key), Some(finished));
+        let situation =
+            |directory: &str, process: &str| Situation { directory: directory.into(), process: process.into() };
+        let (here, there) = (situation("/a", "-c ls"), situation("/b", "-c w"));
+        let keep = |situation: &Situation| {
+            let on = Dependencies { inputs: [input.clone()], situation: situation.clone() };
+            keep(&cache, &key, &finished, on, "about");
+        };
+        keep(&Situation::default());
+        assert_eq!(
+            [&here, &there].map(|run| find(&cache, &key, run)),
+            [Some(finished.clone()), Some(finished.clone())]
+        );
+        for own in [situation("/a", ""), situation("", "-c ls"), here.clone()] {
+            keep(&own);
+            assert_eq!([&here, &there].map(|run| find(&cache, &key, run)), [Some(finished.clone()), None]);
+        }
         std::fs::write(&input, "12").unwrap();
-        assert_eq!(find(&cache, &key), None);
+        assert_eq!(find(&cache, &key, &here), None);
     }
 
     #[test]
@@ -198,11 +240,5 @@ mod tests {
         assert_eq!(module, b"s spile_ab_4194304\0name=spile_ab_4194304");
         rename(&mut module, "spile_ab_4194304", "x");
         assert_eq!(module, b"s spile_ab_4194304\0name=spile_ab_4194304");
-    }
-
-    #[test]
-    fn patterns_of_files_are_not_kept() {
-        assert!(is_decided(["begin", "process(\"/bin/ls\").function(\"*\")", "kernel.function(\"vfs_*\")"]));
-        assert!(!is_decided(["begin", "process(\"/usr/bin/*\").begin"]));
     }
 }

@@ -25,8 +25,9 @@ pub(super) fn read(path: &Path) -> Result<Vec<u8>, BuildError> {
     std::fs::read(path).map_err(|error| BuildError::File { path: path.to_path_buf(), error: error.to_string() })
 }
 
-/// The environment of every program of a build: messages in English, temporary files in the work directory, and no
-/// variables of an outer make.
+/// The environment of every program of a build: messages in English, temporary files in the work directory, and none of the
+/// variables of an outer make, or of a kernel that is built elsewhere (Documentation/kbuild/kbuild.rst): the runtime is kept for
+/// others.
 pub(super) fn environment(command: &mut Command, work: &Path) {
     for name in [
         "MAKEFLAGS",
@@ -35,6 +36,25 @@ pub(super) fn environment(command: &mut Command, work: &Path) {
         "MAKEFILES",
         "KBUILD_OUTPUT",
         "KCFLAGS",
+        "KCPPFLAGS",
+        "KAFLAGS",
+        "KRUSTFLAGS",
+        "EXTRA_CFLAGS",
+        "EXTRA_CPPFLAGS",
+        "EXTRA_AFLAGS",
+        "EXTRA_LDFLAGS",
+        "CFLAGS_MODULE",
+        "CFLAGS_KERNEL",
+        "AFLAGS_MODULE",
+        "AFLAGS_KERNEL",
+        "LDFLAGS_MODULE",
+        "LLVM",
+        "LLVM_IAS",
+        "W",
+        "C",
+        "CF",
+        "V",
+        "O",
         "KBUILD_EXTRA_SYMBOLS",
         "LOCALVERSION",
     ] {

@@ -48,7 +48,7 @@ pub(super) fn compile(session: &mut Session, job: Job, scripts: &[ast::Script]) 
     let key = (last_pass > 3).then(|| module::key(session, &target, &title, numbered)).flatten();
     let name = match name {
         Some(compiled) => Name { compiled, numbered },
-        None => Name::from_contents(session, release, &limits, scripts, numbered),
+        None => Name::from_contents(session, release, &limits, numbered),
     };
     let info = ModuleInfo {
         module: name.compiled.clone(),
@@ -62,7 +62,9 @@ pub(super) fn compile(session: &mut Session, job: Job, scripts: &[ast::Script]) 
     };
 
     let clock = Clock::start();
-    let found = key.as_ref().filter(|_| !session.options.build.keep).and_then(|key| finished::find(&cache, key));
+    let situation = module::situation(session);
+    let found = key.as_ref().filter(|_| !session.options.build.keep);
+    let found = found.and_then(|key| finished::find(&cache, key, &situation));
     if let Some(finished) = found {
         session.times.add("cached module", clock.elapsed());
         say_cached(session, &finished, &name, &clock);
@@ -92,10 +94,11 @@ pub(super) fn compile(session: &mut Session, job: Job, scripts: &[ast::Script]) 
     let built = pass_4(session, &mut plan, &units, &target, &cache, &name)?;
     let clock = Clock::start();
     let finished = module::finished(session, &built, counts(session, &program), &program)?;
-    let decided = finished::is_decided(program.probes.iter().map(|probe| probe.script_point.as_str()));
-    if let Some(key) = key.filter(|_| decided) {
+    let looked = target.programs.looked();
+    if let Some(key) = key.filter(|_| !looked.open) {
         let inputs = inputs(session, built, &program, &target);
-        finished::keep(&cache, &key, &finished, inputs, &format!("{} for {release}", plan.info.title));
+        let on = finished::Dependencies { inputs, situation: module::depended(situation, &looked) };
+        finished::keep(&cache, &key, &finished, on, &format!("{} for {release}", plan.info.title));
         session.reporter.cache_notices(&cache);
         session.times.add("keep", clock.elapsed());
     }

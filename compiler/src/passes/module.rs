@@ -12,9 +12,9 @@ use spile_base::scratch::Scratch;
 use spile_base::unfinished::NewFile;
 use spile_core::plan::Limits;
 use spile_core::program::Program;
+use spile_debuginfo::target::Looked;
 use spile_kbuild as kbuild;
 use spile_kbuild::finished::{self, CachedModule};
-use spile_syntax::ast;
 
 use crate::cli::options::Script;
 use crate::cli::places;
@@ -33,17 +33,11 @@ pub struct Name {
 
 impl Name {
     /// `spile_` and a hash of the module's inputs.
-    pub fn from_contents(
-        session: &Session,
-        release: &str,
-        limits: &Limits,
-        scripts: &[ast::Script],
-        numbered: bool,
-    ) -> Name {
+    pub fn from_contents(session: &Session, release: &str, limits: &Limits, numbered: bool) -> Name {
         let mut hash = Sha256::new();
-        hash.update(format!("{release} {limits:?} {}", session.options.script.guru));
-        for script in scripts {
-            hash.update(&session.sources.file(script.file).bytes);
+        hash.update(format!("{release} {limits:?} {:?}", relevant(&session.options, &session.sources)));
+        for file in session.sources.files() {
+            hash.update(&file.bytes);
         }
         let mut digest = hex::encode(hash.finalize());
         digest.truncate(12);
@@ -81,6 +75,25 @@ pub fn key(session: &Session, target: &Target, title: &str, numbered: bool) -> O
         title,
         numbered,
     }))
+}
+
+/// What of this run a module may depend on.
+pub fn situation(session: &Session) -> finished::Situation {
+    let run = &session.options.run.session;
+    let directory = std::env::current_dir().map(|directory| directory.display().to_string());
+    // Neither is empty: that would be "does not depend on it".
+    finished::Situation {
+        directory: directory.unwrap_or_else(|error| error.to_string()),
+        process: format!("{:?} {:?}", run.command, run.pid),
+    }
+}
+
+/// The part of it on which the module does depend, by where pass 2 looked for programs.
+pub fn depended(run: finished::Situation, looked: &Looked) -> finished::Situation {
+    finished::Situation {
+        directory: if looked.relative { run.directory } else { String::new() },
+        process: if looked.own_process { run.process } else { String::new() },
+    }
 }
 
 /// The result of pass 4, with the warnings so far; `counts`: of what pass 2 found.

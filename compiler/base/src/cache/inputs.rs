@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-/// Files and directories, each with size, change time and inode, or recorded as missing.
+/// Files and directories, each with size, change time, device and inode, or recorded as missing.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Inputs(BTreeMap<PathBuf, String>);
 
@@ -43,7 +43,8 @@ impl Inputs {
 fn state(path: &Path) -> String {
     match std::fs::metadata(path) {
         Ok(metadata) => {
-            format!("{}/{}.{:09}/{}", metadata.size(), metadata.mtime(), metadata.mtime_nsec(), metadata.ino())
+            let (device, inode) = (metadata.dev(), metadata.ino());
+            format!("{}/{}.{:09}/{device}:{inode}", metadata.size(), metadata.mtime(), metadata.mtime_nsec())
         }
         Err(_) => "absent".into(),
     }

@@ -10,7 +10,7 @@ use std::rc::Rc;
 use super::PointError;
 use super::lines::FunctionStarts;
 use crate::program::{ProgramId, Target, TargetId, UserProgram};
-use spile_debuginfo::target::{Kernel, Object, Programs, TargetError};
+use spile_debuginfo::target::{Kernel, Looked, Object, Programs, TargetError};
 use spile_debuginfo::{DebugInfo, FunctionPattern};
 use spile_source::Span;
 use spile_source::diagnostic::Diagnostic;
@@ -29,6 +29,8 @@ pub struct OwnProcess {
     pub program: Result<PathBuf, Rc<TargetError>>,
     /// Of `-x`. None: it has not started.
     pub pid: Option<i64>,
+    /// Where it was looked for.
+    pub looked: Looked,
 }
 
 /// Answers queries about the target kernel, and collects the objects that probes are in.
@@ -109,6 +111,7 @@ impl<'k> Resolver<'k> {
     ///
     /// The script's session has no process of its own, or its program cannot be found.
     pub(in crate::probe) fn own_program(&self, component: Span) -> Result<PathBuf, PointError> {
+        self.depends_on_own_process();
         match &self.own_process {
             Some(own) => own.program.clone().map_err(|error| PointError::Target { component, error }),
             None => Err(PointError::NoCommand { component }),
@@ -117,7 +120,16 @@ impl<'k> Resolver<'k> {
 
     /// The process of `-x`.
     pub(in crate::probe) fn own_pid(&self) -> Option<i64> {
+        self.depends_on_own_process();
         self.own_process.as_ref()?.pid
+    }
+
+    /// What is resolved would be something else with another `-c` or `-x`, or without.
+    fn depends_on_own_process(&self) {
+        let looked = self.own_process.as_ref().map(|own| own.looked.clone()).unwrap_or_default();
+        if let Some(programs) = self.programs {
+            programs.depends_on(&Looked { own_process: true, ..looked });
+        }
     }
 
     /// The path of a file where the script runs.

@@ -28,4 +28,4 @@ pub use module::of_other_releases;
 pub use number::number;
 pub use object::Object;
 pub use owner::Owners;
-pub use program::Programs;
+pub use program::{Looked, Programs};

@@ -3,7 +3,7 @@
 //! Programs and libraries in user space: by path, by name in `$PATH`, by build-id, by process.
 
 use std::cell::{OnceCell, RefCell};
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::fmt::Display;
 use std::fs::{self, File};
 use std::io::Read;
@@ -37,6 +37,38 @@ pub struct Programs {
     opened: RefCell<HashMap<PathBuf, Rc<Object>>>,
     /// Of what processes run: the root directory of the process, and the path in it.
     seen_by_process: RefCell<HashMap<PathBuf, (PathBuf, PathBuf)>>,
+    looked: RefCell<Looked>,
+}
+
+/// Where programs, libraries and their debug information were looked for: what a stored result depends on besides the files that
+/// were read.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Looked {
+    /// The paths, with symbolic links as they were given, whether or not something is there. Of a library also what says where
+    /// the dynamic linker finds it.
+    pub places: BTreeSet<PathBuf>,
+    /// One of them was given from the working directory on.
+    pub relative: bool,
+    /// Which files there are was asked, or what a process has mapped: no list of files says whether the answer is still the same.
+    pub open: bool,
+    /// The session's own process was asked for (`-c`, `-x`).
+    pub own_process: bool,
+}
+
+impl Looked {
+    fn at<'p>(&mut self, places: impl IntoIterator<Item = &'p PathBuf>) {
+        for place in places {
+            self.relative |= place.is_relative();
+            self.places.insert(std::path::absolute(place).unwrap_or_else(|_| place.clone()));
+        }
+    }
+
+    fn add(&mut self, other: &Looked) {
+        self.places.extend(other.places.iter().cloned());
+        self.relative |= other.relative;
+        self.open |= other.open;
+        self.own_process |= other.own_process;
+    }
 }
 
 /// Digits of a build-id (an SHA-1), by which `process("...")` may name a program.
@@ -56,7 +88,25 @@ impl Programs {
             opened_index: OnceCell::new(),
             opened: RefCell::default(),
             seen_by_process: RefCell::default(),
+            looked: RefCell::default(),
         }
+    }
+
+    /// Where something was looked for so far.
+    pub fn looked(&self) -> Looked {
+        self.looked.borrow().clone()
+    }
+
+    /// What `find` finds, and where it looked: that counts when it is given to [`Programs::depends_on`].
+    pub fn apart<T>(&self, find: impl FnOnce(&Programs) -> T) -> (T, Looked) {
+        let before = self.looked.take();
+        let found = find(self);
+        (found, self.looked.replace(before))
+    }
+
+    /// What was found by [`Programs::apart`] is used.
+    pub fn depends_on(&self, looked: &Looked) {
+        self.looked.borrow_mut().add(looked);
     }
 
     /// The same, with tables of debug information stored in `cache` from run to run.
@@ -103,6 +153,7 @@ impl Programs {
             true => vec![self.root().at(name)],
             false => self.path_directories().iter().map(|directory| directory.join(name)).collect(),
         };
+        self.looked.borrow_mut().at(&looked);
         match looked.iter().map(|path| self.canonical(path)).find(|path| path.is_file()) {
             Some(path) => Ok(self.interpreted(&path, 0)),
             None if !name.contains('/') && name.contains(".so") => self.library(name),
@@ -115,6 +166,7 @@ impl Programs {
 
     /// The paths that a shell pattern fits, one for each file, sorted; a pattern without `/` is one of names in `$PATH`.
     pub fn find_all(&self, pattern: &str) -> Vec<PathBuf> {
+        self.looked.borrow_mut().open = true;
         let mut found = Vec::new();
         if pattern.contains('/') {
             let parts: Vec<&str> = pattern.split('/').filter(|part| !part.is_empty()).collect();
@@ -152,6 +204,7 @@ impl Programs {
     /// or is in another mount namespace), the link by which the kernel leads to it.
     pub fn of_process(&self, pid: i64) -> Result<PathBuf, TargetError> {
         let link = PathBuf::from(format!("/proc/{pid}/exe"));
+        self.looked.borrow_mut().at([&link]);
         let failed = |error| TargetError::NoSuchProcess { pid, message: format!("{}: {error}", link.display()) };
         let path = fs::read_link(&link).map_err(failed)?;
         let found = if is_same_file(&path, &link) { path.clone() } else { link };
@@ -174,6 +227,7 @@ impl Programs {
     /// The debug files of a program, those of this system first.
     fn debug_files<'p>(&'p self, path: &'p Path, own: &'p Elf) -> impl Iterator<Item = Elf> + 'p {
         let places = debug_places(path, own, &self.debug_dirs(), self.options.sysroot.as_deref());
+        self.looked.borrow_mut().at(&places);
         let of_system = places.into_iter().filter_map(|place| Elf::open_program(&place).ok());
         let of_process = self.places_in_root(path, own).into_iter().filter_map(|place| open_beside(&place, path));
         of_system.chain(of_process).filter(|debug| own.is_described_by(debug))
@@ -183,7 +237,10 @@ impl Programs {
     /// that it has mapped.
     pub fn libraries(&self, program: &Object, pid: Option<i64>, name: &str) -> Result<Vec<PathBuf>, TargetError> {
         let all = match pid {
-            Some(pid) => mapped_by(pid)?,
+            Some(pid) => {
+                self.looked.borrow_mut().open = true;
+                mapped_by(pid)?
+            }
             None => {
                 let inside = in_root_of_process(program.path()).map(|(root, _)| Root(Some(root)));
                 // Of this environment: the command of -c has it, and who starts a program here usually too.
@@ -201,6 +258,7 @@ impl Programs {
                 || self.canonical(path).file_name().is_some_and(|file| glob::matches(name, &file.to_string_lossy()));
             glob::matches(name, &file) || glob::matches(name, &path.to_string_lossy()) || tail()
         };
+        self.looked.borrow_mut().at(all.iter().chain([&self.root().at("/etc/ld.so.cache")]));
         let mut found: Vec<PathBuf> = all.iter().filter(fits).map(|path| self.canonical(path)).collect();
         found.sort();
         found.dedup();
@@ -208,6 +266,9 @@ impl Programs {
             return Ok(found);
         }
         // One that it opens itself (dlopen) is none of those that it needs.
+        if name.contains('/') && !glob::is_pattern(name) {
+            self.looked.borrow_mut().at([&PathBuf::from(name)]);
+        }
         if name.contains('/') && !glob::is_pattern(name) && Path::new(name).is_file() {
             return Ok(vec![self.canonical(Path::new(name))]);
         }
@@ -222,6 +283,7 @@ impl Programs {
     pub fn library(&self, name: &str) -> Result<PathBuf, TargetError> {
         let directories = libraries::system_directories(&self.root());
         let looked: Vec<PathBuf> = directories.iter().map(|directory| directory.join(name)).collect();
+        self.looked.borrow_mut().at(&looked);
         match looked.iter().find(|path| is_elf(path)) {
             Some(path) => Ok(canonical(path)),
             None => Err(TargetError::NoSuchProgram { name: name.into(), near: Vec::new(), looked }),
@@ -301,10 +363,11 @@ impl Programs {
         names
     }
 
-    /// The files that were read so far: what a stored result depends on.
+    /// The files that were read so far, and places where something was looked for: what a stored result depends on.
     pub fn consulted(&self) -> Vec<PathBuf> {
         let opened = self.opened.borrow();
-        opened.iter().flat_map(|(path, object)| [path.clone(), object.debug_path().to_path_buf()]).collect()
+        let read = opened.iter().flat_map(|(path, object)| [path.clone(), object.debug_path().to_path_buf()]);
+        read.chain(self.looked.borrow().places.iter().cloned()).collect()
     }
 
     /// Those of PATH below the system's root. Not the crate `which`, which searches the running system, and only for what this
@@ -339,6 +402,7 @@ impl Programs {
             true => vec![self.root().at(name)],
             false => self.path_directories().iter().map(|directory| directory.join(name)).collect(),
         };
+        self.looked.borrow_mut().at(&places);
         places.iter().map(|path| self.canonical(path)).find(|path| path.is_file()).ok_or_else(missing)
     }
 
