@@ -98,6 +98,33 @@ impl Entries {
         Ok(Entries(unit.header.entries_raw(abbreviations, offset)?))
     }
 
+    /// Calls `see` with the entries below the unit's first one, in their order, and with how deep each is, from 1 on; whether its
+    /// children follow is what `see` gives. Each is read once at most, whatever siblings they name.
+    pub fn below<E: From<gimli::Error>>(
+        unit: &Unit,
+        mut see: impl FnMut(&Entry, usize) -> Result<bool, E>,
+    ) -> Result<(), E> {
+        let mut entries = Entries::of(unit)?;
+        let mut depth = usize::from(entries.read()?.is_some_and(|root| root.abbreviation.has_children()));
+        while depth > 0 && !entries.0.is_empty() {
+            let Some(entry) = entries.read()? else {
+                depth -= 1;
+                continue;
+            };
+            let follows = see(&entry, depth)?;
+            match entry.sibling() {
+                _ if !entry.abbreviation.has_children() => {}
+                _ if follows => depth += 1,
+                // Only forward: a backward reference would never end.
+                Some(sibling) if sibling.0 >= entries.0.next_offset().0 => {
+                    entries = Entries::from(unit, Some(sibling))?;
+                }
+                _ => skip_children(&mut entries.0)?,
+            }
+        }
+        Ok(())
+    }
+
     /// The next entry; None: there is none.
     pub fn next(&mut self) -> gimli::Result<Option<Entry>> {
         while !self.0.is_empty() {

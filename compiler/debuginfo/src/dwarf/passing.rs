@@ -295,7 +295,11 @@ impl Dwarf {
         };
         let bits = 8 * u32::from(self.store.machine.word());
         let size = self.body(copy, "")?.map_or(0, |body| body.size).min(MOST_BODY);
-        let sections = self.store.code.as_ref().unwrap_or(&self.elf).code_of_any_program();
+        let code = self.store.code.as_ref().unwrap_or(&self.elf);
+        let sections = code.code_of_any_program();
+        if !self.store.may_decode(size.saturating_add(sections.len() as u64), code) {
+            return Ok(None);
+        }
         // A loop may begin there: the place would be hit each time around.
         let jumps = sections.iter().any(|(start, bytes)| {
             let inside = |at: u64| at.checked_sub(*start).and_then(|inside| usize::try_from(inside).ok());

@@ -14,6 +14,7 @@ use rayon::prelude::*;
 
 use super::entry::{Entries, Entry, skip_children};
 use super::store::{Bytes, Die, EntryError, Slot, Store, Unit, die_at, flag, number};
+use super::unit_places::{Nesting, number_of};
 use crate::facts::TypeTag;
 use crate::object::demangle::{demangled, fits, split_scope, without_outer_parameters};
 use spile_base::glob;
@@ -391,33 +392,47 @@ pub(super) fn has_names(tag: DwTag) -> bool {
 
 /// Namespaces and types around an entry, as the index has them: `ns::Class`, or nothing. None: it is in a function, or too deep.
 pub(super) fn scope_around(store: &Store, die: Die) -> Result<Option<String>, EntryError> {
-    let unit = store.unit_of(die)?;
+    let slot = store.slot_of(die)?;
+    let unit = store.unit(slot)?;
     let Some(root) = Entries::of(unit)?.next()? else { return Ok(None) };
-    let mut scope = String::new();
     if !nests(&root) {
-        return Ok(Some(scope));
+        return Ok(Some(String::new()));
     }
-    let mut around = root;
-    for _ in 0..=MOST_SCOPES {
-        let mut before = None;
-        around.each_child(unit, |child| -> Result<(), EntryError> {
-            if die_at(unit, child.offset())? <= die {
-                before = Some(child);
-            }
-            Ok(())
-        })?;
-        let Some(child) = before else { return Ok(None) };
-        if die_at(unit, child.offset())? == die {
-            return Ok(Some(scope));
-        }
-        if !has_names(child.tag()) {
-            return Ok(None);
-        }
-        let name = child.attr_value(gimli::DW_AT_name).and_then(|value| store.string(unit, value));
+    let nesting = store.slot(slot)?.nesting.get_or_init(|| nesting(unit)).as_ref().map_err(Clone::clone)?;
+    let Ok(place) = nesting.inside.binary_search_by_key(&die, |(inside, _)| *inside) else { return Ok(None) };
+    let mut around = Vec::new();
+    let mut next = nesting.inside.get(place).map_or(0, |(_, scope)| *scope);
+    while next != 0 {
+        let Some((scope, outer)) = nesting.scopes.get(next as usize) else { break };
+        around.push(*scope);
+        next = *outer;
+    }
+    let mut scope = String::new();
+    for entry in around.into_iter().rev() {
+        let (unit, entry) = store.entry(entry)?;
+        let name = entry.attr_value(gimli::DW_AT_name).and_then(|value| store.string(unit, value));
         scope = within(&scope, name);
-        around = child;
     }
-    Ok(None)
+    Ok(Some(scope))
+}
+
+/// Found once for each unit: a program may ask for the scopes of all its types.
+fn nesting(unit: &Unit) -> Result<Nesting, EntryError> {
+    let mut nesting = Nesting { scopes: vec![(die_at(unit, UnitOffset(0))?, 0)], inside: Vec::new() };
+    let mut around = vec![0];
+    Entries::below(unit, |entry, depth| -> Result<bool, EntryError> {
+        around.truncate(depth);
+        let die = die_at(unit, entry.offset())?;
+        let scope = around.last().copied().unwrap_or(0);
+        nesting.inside.push((die, scope));
+        let is_scope = has_names(entry.tag()) && depth <= MOST_SCOPES;
+        if is_scope {
+            around.push(number_of(nesting.scopes.len())?);
+            nesting.scopes.push((die, scope));
+        }
+        Ok(is_scope)
+    })?;
+    Ok(nesting)
 }
 
 /// Whether functions and types of the unit with that root may be inside namespaces and types.

@@ -41,6 +41,10 @@ const STEPS_RATIO: u64 = 16;
 /// one, which an entry for each byte of a long one would be too.
 const NAMES_RATIO: u64 = 8;
 
+/// Code is decoded as often at most, and of a small file as many bytes: a second or two.
+const CODE_RATIO: u64 = 4;
+const LEAST_CODE: u64 = 64 << 20;
+
 /// Entries that together describe one thing, each with its unit: few have more than two.
 pub(super) type Origins<'s> = SmallVec<[(Die, &'s Unit, Entry); 2]>;
 
@@ -86,6 +90,8 @@ pub(super) struct Store {
     /// Steps that were made in long lists, and how many may be.
     steps_in_lists: AtomicU64,
     most_steps: u64,
+    /// Bytes of code that have been decoded for what entries say of functions.
+    decoded: AtomicU64,
     /// What `Bytes` point into, apart from the file itself.
     _owned: Arc<Vec<Vec<u8>>>,
     /// The file with the code, of a program whose debug information is in another one.
@@ -109,16 +115,23 @@ impl AbbreviationTables {
         let left = (section.len() as u64).saturating_mul(2).saturating_sub(*used);
         let mut table = *section;
         table.skip(offset)?;
-        *used += table_bytes(table, left)?;
+        let (bytes, ended) = table_bytes(table, left);
+        // Also one that is damaged, which each of its units asks for, has been read.
+        *used += bytes;
+        ended?;
         self.parsed.insert((part, offset), None);
         Ok(())
     }
 }
 
-/// How many bytes the table of abbreviations has (DWARF 5, 7.5.3); an error if that is more than `most`, or if it does not end.
-fn table_bytes(mut table: Bytes, most: u64) -> Result<u64, gimli::Error> {
-    let all = table.len() as u64;
-    let used = |table: &Bytes| all - table.len() as u64;
+/// How many bytes of the table of abbreviations (DWARF 5, 7.5.3) were read, `most` at most; an error if it has more, or does not end.
+fn table_bytes(mut table: Bytes, most: u64) -> (u64, Result<(), gimli::Error>) {
+    let all = table.len().min(usize::try_from(most).unwrap_or(usize::MAX));
+    let ended = table.truncate(all).and_then(|()| skip_table(&mut table));
+    ((all - table.len().min(all)) as u64, ended)
+}
+
+fn skip_table(table: &mut Bytes) -> Result<(), gimli::Error> {
     while table.read_uleb128()? != 0 {
         table.read_uleb128()?;
         table.read_u8()?;
@@ -132,11 +145,8 @@ fn table_bytes(mut table: Bytes, most: u64) -> Result<u64, gimli::Error> {
                 break;
             }
         }
-        if used(&table) > most {
-            return Err(gimli::Error::OffsetOutOfBounds(used(&table)));
-        }
     }
-    Ok(used(&table))
+    Ok(())
 }
 
 impl Store {
@@ -195,6 +205,7 @@ impl Store {
             most_listed: 0,
             steps_in_lists: AtomicU64::new(0),
             most_steps: 0,
+            decoded: AtomicU64::new(0),
             _owned: Arc::default(),
             code,
         };
@@ -242,6 +253,7 @@ impl Store {
             most_listed: self.most_listed,
             steps_in_lists: AtomicU64::new(0),
             most_steps: self.most_steps,
+            decoded: AtomicU64::new(0),
             _owned: self._owned.clone(),
             code: self.code.clone(),
         }
@@ -518,6 +530,12 @@ impl Store {
         Err(EntryError { die: None, message })
     }
 
+    /// Whether so many bytes of the file's code may be decoded: any number of functions can have the same.
+    pub fn may_decode(&self, bytes: u64, of: &Elf) -> bool {
+        let most = (of.bytes().len() as u64).saturating_mul(CODE_RATIO).max(LEAST_CODE);
+        self.decoded.fetch_add(bytes, Ordering::Relaxed).saturating_add(bytes) <= most
+    }
+
     /// Charges a name that is listed.
     pub fn list(&self, name: &[u8]) -> Result<(), EntryError> {
         let listed = self.listed.fetch_add(name.len() as u64, Ordering::Relaxed).saturating_add(name.len() as u64);
@@ -665,6 +683,18 @@ pub(super) fn flag(entry: &Entry, name: DwAt) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn tables_of_abbreviations_are_read_as_far_as_they_may_be() {
+        let bytes = |bytes: &'static [u8]| Bytes::new(bytes, gimli::LittleEndian);
+        let table = bytes(&[1, 0x11, 0, 3, 8, 0, 0, 0, 9, 9]);
+        assert!(matches!(table_bytes(table, 100), (8, Ok(()))));
+        assert!(matches!(table_bytes(table, 8), (8, Ok(()))));
+        assert!(matches!(table_bytes(table, 7), (7, Err(_))));
+        // One abbreviation without an end.
+        let endless = [vec![1, 0x11, 0], vec![3, 8].repeat(1 << 20)].concat().leak();
+        assert!(matches!(table_bytes(bytes(endless), 1000), (990..=1000, Err(_))));
+    }
 
     #[test]
     fn paths_begin_at_the_top_of_the_sources() {

@@ -47,6 +47,16 @@ pub(super) struct Slot {
     pub unit: OnceLock<Result<Box<Unit>, gimli::Error>>,
     /// Of a unit in a file of its own (`-gsplit-dwarf`): what the program has of it.
     pub skeleton: Option<Arc<Unit>>,
+    pub nesting: OnceLock<Result<Nesting, EntryError>>,
+}
+
+/// Which namespaces and types are around the entries of a unit.
+#[derive(Default)]
+pub(super) struct Nesting {
+    /// The entries of these, each with the number of the one around it; the first is the unit.
+    pub scopes: Vec<(Die, u32)>,
+    /// All entries that are directly in one of these, in order, with its number.
+    pub inside: Vec<(Die, u32)>,
 }
 
 /// Why an entry could not be read, before it is known which file it is of.
@@ -107,7 +117,7 @@ pub(super) fn slot(header: gimli::UnitHeader<Bytes>, machine: Machine) -> Result
 
 impl Slot {
     pub fn at(start: u32, end: u32) -> Slot {
-        Slot { start, end, header: OnceLock::new(), unit: OnceLock::new(), skeleton: None }
+        Slot { start, end, header: OnceLock::new(), unit: OnceLock::new(), skeleton: None, nesting: OnceLock::new() }
     }
 
     /// The same place with nothing parsed.

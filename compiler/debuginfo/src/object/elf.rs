@@ -16,7 +16,7 @@ use object::elf::{SHF_ALLOC, SHF_EXECINSTR, SHT_NOTE};
 use object::read::elf::{ElfFile64, ElfSymbol64, FileHeader as _, SectionHeader};
 use object::{
     LittleEndian, Object as _, ObjectKind, ObjectSection, ObjectSegment as _, ObjectSymbol, RelocationKind,
-    RelocationTarget, SectionFlags, SymbolKind,
+    RelocationTarget, SectionFlags, SectionIndex, SymbolKind,
 };
 
 use spile_abi::budget::{Budget, Limits, USUAL};
@@ -415,8 +415,13 @@ impl Elf {
         if self.is_of_kernel() {
             return Vec::new();
         }
+        let Ok(elf) = self.parse() else { return Vec::new() };
         let sections = self.sections.iter().filter(|section| section.executable);
-        sections.filter_map(|section| Some((section.start, self.section_bytes(&section.name)?))).collect()
+        let bytes = |section: &Section| {
+            let (start, length) = elf.section_by_index(SectionIndex(section.id.0 as usize)).ok()?.file_range()?;
+            self.bytes.get(usize::try_from(start).ok()?..usize::try_from(start.checked_add(length)?).ok()?)
+        };
+        sections.filter_map(|section| Some((section.start, bytes(section)?))).collect()
     }
 
     /// The same of a 32-bit program too, whose code is not to be taken for that of a 64-bit one.

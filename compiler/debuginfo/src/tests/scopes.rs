@@ -581,3 +581,37 @@ fn names_with_parts_that_need_not_be_written() {
     let member = |name: &str| debug.static_member(type_named(&debug, "Derived"), name).expect("an index");
     assert!(member("counter").is_ok() && member("own").is_err() && member("kind").is_err());
 }
+
+/// Each was looked for among all entries of its unit.
+#[test]
+fn many_types_that_a_unit_declares() {
+    const MANY: usize = 20_000;
+    let each = |one: &dyn Fn(usize) -> String| (0..MANY).map(one).collect::<String>();
+    let declared = each(&|at| format!("struct S{at};"));
+    let members = each(&|at| format!("n::S{at} *p{at};"));
+    let text = format!("namespace n {{ {declared} }} struct All {{ {members} }} all;");
+    let compiled = Compiled::new(&text, &["-x", "c++"]);
+    let debug = compiled.open();
+    let began = std::time::Instant::now();
+    let Type::Struct { members, .. } = debug.resolve(type_named(&debug, "All")).expect("is whole").1 else { panic!() };
+    for member in &members {
+        let Type::Pointer(Some(target)) = debug.resolve(member.type_id).expect("is whole").1 else { panic!() };
+        let found = debug.resolve(target).expect("is whole").1;
+        assert!(matches!(found, Type::Incomplete { .. }), "{found:?}");
+    }
+    assert_eq!(members.len(), MANY);
+    assert!(began.elapsed().as_secs() < 10, "{:?}", began.elapsed());
+}
+
+/// Any number of functions can have the same code, which is decoded only so often.
+#[test]
+fn functions_with_the_same_code() {
+    const LONG: &str =
+        "__attribute__((noinline)) int f(int x) {\n x++;\n __asm__ volatile (\".fill 1000000, 1, 0x90\"); return x; }";
+    let directory = linked("gcc", &["-O0"], &[&format!("{LONG} int main() {{ return f(1); }}")]);
+    let debug = open(&directory.path().join("program"));
+    let id = only(&debug, "f");
+    let entry = debug.function(id).expect("is whole").bodies.first().expect("one").entry;
+    let known = (0..400).filter(|_| debug.prologue(id, entry).expect("is whole").is_some()).count();
+    assert!((16..100).contains(&known), "{known}");
+}
