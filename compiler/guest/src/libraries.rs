@@ -2,120 +2,72 @@
 
 //! Finds the files that a dynamically linked program needs: its interpreter and its shared libraries.
 //!
-//! Read from the ELF file (PT_INTERP, DT_NEEDED, DT_RUNPATH; gABI, "Dynamic Linking"), without running it as `ldd`
-//! does. Libraries are searched as by ld.so(8), without its cache: the program's RUNPATH, the directories of
-//! /etc/ld.so.conf, the default ones. A static program or a script needs nothing.
+//! Read from the ELF file, without running it as `ldd` does, and searched as by ld.so(8), without its cache
+//! ([`spile_abi::libraries`]). A static program or a script needs nothing.
 
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use object::Endianness;
-use object::elf;
 use object::read::elf::{Dyn, FileHeader, ProgramHeader};
+use object::read::{ReadCache, ReadRef};
+use object::{Endianness, elf};
+use spile_abi::libraries::{self, Asked, Places};
+use spile_base::regular;
 
 use super::error::Error;
 
-const DEFAULT_DIRECTORIES: [&str; 6] =
-    ["/lib/x86_64-linux-gnu", "/usr/lib/x86_64-linux-gnu", "/lib64", "/usr/lib64", "/lib", "/usr/lib"];
-
-/// The dependencies in one ELF file.
-#[derive(Debug, Default, PartialEq, Eq)]
-struct ElfDependencies {
-    interpreter: Option<String>,
-    libraries: Vec<String>,
-    run_path: Vec<String>,
-}
+/// Bytes of its dynamic section, and of the strings of that, which are read: a file with holes can have any size.
+const MOST_BYTES: u64 = 64 << 20;
+/// Libraries of one program, and files that are looked for.
+const MOST: usize = 1000;
+const MOST_TRIES: usize = 128 << 10;
 
 /// Paths of all files that `program` needs to run, if this host has them.
 pub(super) fn needed_files(program: &Path) -> Result<BTreeSet<PathBuf>, Error> {
-    let mut found = BTreeSet::new();
-    let mut open = vec![program.to_path_buf()];
-    let configured = configured_directories(Path::new("/etc/ld.so.conf"), 0);
-    while let Some(file) = open.pop() {
-        let bytes = fs::read(&file).map_err(Error::file("reading", &file))?;
-        let needs = needs_of(&bytes);
-        let origin = file.parent().map(|dir| dir.display().to_string()).unwrap_or_default();
-        let run_path = needs.run_path.iter().map(|dir| dir.replace("$ORIGIN", &origin).replace("${ORIGIN}", &origin));
-        let directories: Vec<PathBuf> = run_path
-            .map(PathBuf::from)
-            .chain(configured.iter().cloned())
-            .chain(DEFAULT_DIRECTORIES.map(PathBuf::from))
-            .collect();
-        for name in needs.libraries {
-            let library = directories
-                .iter()
-                .map(|directory| directory.join(&name))
-                .find(|path| path.is_file())
-                .ok_or_else(|| Error::NoLibrary { name, program: program.to_path_buf() })?;
-            if found.insert(library.clone()) {
-                open.push(library);
-            }
+    let file = fs::File::open(program).map_err(Error::file("reading", program))?;
+    let Some(asked) = asked_by(file) else { return Ok(BTreeSet::new()) };
+    let system = libraries::system(Path::new("/etc"), false);
+    let places = Places { system, most: MOST, tries: MOST_TRIES, ..Places::default() };
+    let mut open = |path: &Path| asked_by(regular::open(path).ok()?);
+    let found = libraries::find(program, asked, &places, &mut open, &|| false);
+    match found.missing.first() {
+        Some(name) => {
+            let name = String::from_utf8_lossy(name).into_owned();
+            Err(Error::NoLibrary { name, program: program.to_path_buf() })
         }
-        found.extend(needs.interpreter.map(PathBuf::from));
+        None => Ok(found.files.into_iter().collect()),
     }
-    Ok(found)
 }
 
-/// Empty for a file that is not a 64-bit ELF file, or is damaged: running it reports the error.
-fn needs_of(bytes: &[u8]) -> ElfDependencies {
-    read_needs(bytes).unwrap_or_default()
+/// None for a file that is not a 64-bit ELF file for this architecture, or is damaged: running it reports the error.
+fn asked_by(file: fs::File) -> Option<Asked> {
+    asked_in(&ReadCache::new(file))
 }
 
-fn read_needs(bytes: &[u8]) -> Option<ElfDependencies> {
-    let header = elf::FileHeader64::<Endianness>::parse(bytes).ok()?;
+fn asked_in<'f>(file: impl ReadRef<'f>) -> Option<Asked> {
+    let header = elf::FileHeader64::<Endianness>::parse(file).ok()?;
     let endian = header.endian().ok()?;
-    let segments = header.program_headers(endian, bytes).ok()?;
-    let mut needs = ElfDependencies::default();
-    let mut entries = Vec::new();
-    for segment in segments {
-        if let Ok(Some(path)) = segment.interpreter(endian, bytes) {
-            needs.interpreter = Some(String::from_utf8_lossy(path).into_owned());
-        }
-        if let Ok(Some(dynamic)) = segment.dynamic(endian, bytes) {
-            entries.extend(dynamic.iter().map(|entry| (entry.d_tag(endian), entry.d_val(endian))));
-        }
+    if header.e_machine(endian) != elf::EM_X86_64 {
+        return None;
     }
-    let strings = entries.iter().find(|(tag, _)| *tag == elf::DT_STRTAB).map(|(_, value)| *value)?;
-    let text = |offset: u64| {
-        let address = strings.checked_add(offset)?;
-        let in_segment = segments.iter().find_map(|segment| {
-            let start = address.checked_sub(segment.p_vaddr(endian))?;
-            let data = segment.data(endian, bytes).ok()?;
-            data.get(usize::try_from(start).ok()?..).filter(|_| segment.p_type(endian) == elf::PT_LOAD)
-        })?;
-        let end = in_segment.iter().position(|byte| *byte == 0)?;
-        Some(String::from_utf8_lossy(in_segment.get(..end)?).into_owned())
-    };
-    for (tag, value) in entries {
-        if tag == elf::DT_NEEDED {
-            needs.libraries.extend(text(value));
-        } else if tag == elf::DT_RUNPATH || tag == elf::DT_RPATH {
-            needs.run_path.extend(text(value).iter().flat_map(|list| list.split(':')).map(String::from));
-        }
-    }
-    Some(needs)
-}
-
-/// Directories in an ld.so.conf, including its `include` lines; the only supported pattern is `DIR/*.conf`.
-fn configured_directories(file: &Path, depth: usize) -> Vec<PathBuf> {
-    let text = fs::read_to_string(file).unwrap_or_default();
-    let mut directories = Vec::new();
-    for line in text.lines().map(str::trim).filter(|line| !line.starts_with('#')) {
-        match line.strip_prefix("include").map(str::trim) {
-            None if line.starts_with('/') => directories.push(PathBuf::from(line)),
-            Some(pattern) if depth < 4 => {
-                let directory = Path::new(pattern).parent().unwrap_or(Path::new("/"));
-                let mut included: Vec<PathBuf> =
-                    fs::read_dir(directory).into_iter().flatten().flatten().map(|entry| entry.path()).collect();
-                included.retain(|path| path.extension().is_some_and(|extension| extension == "conf"));
-                included.sort();
-                directories.extend(included.iter().flat_map(|path| configured_directories(path, depth + 1)));
-            }
-            _ => {}
-        }
-    }
-    directories
+    let segments = header.program_headers(endian, file).ok()?;
+    let is_small = |segment: &&elf::ProgramHeader64<Endianness>| segment.p_filesz(endian) <= MOST_BYTES;
+    let small = || segments.iter().filter(is_small);
+    let interpreter = small().find_map(|segment| segment.interpreter(endian, file).ok().flatten());
+    let dynamic = small().find_map(|segment| segment.dynamic(endian, file).ok().flatten()).unwrap_or_default();
+    let entries = || dynamic.iter().map(|entry| (entry.d_tag(endian), entry.d_val(endian)));
+    let table = entries().find(|(tag, _)| *tag == elf::DT_STRTAB).map(|(_, value)| value);
+    let strings = table.and_then(|table| {
+        let loaded = segments.iter().filter(|segment| segment.p_type(endian) == elf::PT_LOAD);
+        loaded.into_iter().find_map(|segment| {
+            let inside = table.checked_sub(segment.p_vaddr(endian))?;
+            let length = segment.p_filesz(endian).checked_sub(inside)?.min(MOST_BYTES);
+            file.read_bytes_at(segment.p_offset(endian).checked_add(inside)?, length).ok()
+        })
+    });
+    let entries = entries().map(|(tag, value)| (tag.0, value));
+    Some(Asked::read(entries, strings.unwrap_or_default(), interpreter.map(<[u8]>::to_vec)))
 }
 
 #[cfg(test)]
@@ -132,8 +84,8 @@ mod tests {
 
     #[test]
     fn what_is_no_elf_file_needs_nothing() {
-        assert_eq!(needs_of(b"#!/bin/sh\n"), ElfDependencies::default());
-        assert_eq!(needs_of(b"\x7fELF\x02\x01\x01"), ElfDependencies::default());
+        assert_eq!(asked_in(&b"#!/bin/sh\n"[..]), None);
+        assert_eq!(asked_in(&b"\x7fELF\x02\x01\x01"[..]), None);
     }
 
     #[test]
@@ -143,8 +95,8 @@ mod tests {
         for at in 0..head.len().min(1024) {
             let mut damaged = head.to_vec();
             damaged[at] ^= 0xff;
-            needs_of(&damaged);
-            needs_of(&head[..at]);
+            asked_in(damaged.as_slice());
+            asked_in(&head[..at]);
         }
     }
 }

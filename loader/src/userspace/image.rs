@@ -7,7 +7,6 @@ use std::cell::Cell;
 use std::collections::HashMap;
 use std::fs::File;
 use std::ops::Range;
-use std::path::PathBuf;
 
 use nix::libc;
 use object::read::elf::{ElfFile, ElfFile32, ElfFile64, FileHeader, ProgramHeader};
@@ -15,6 +14,7 @@ use object::read::{ReadCache, ReadRef};
 use object::{
     LittleEndian, Object, ObjectSection, ObjectSymbol, ObjectSymbolTable, RelocationTarget, SectionKind, elf,
 };
+use spile_abi::libraries::Asked;
 
 /// Executable segments that count; programs have one to three. Each address and each row of a table looks for its own.
 const MOST_SEGMENTS: usize = 16;
@@ -109,10 +109,8 @@ pub trait Elf {
     fn code_sections(&self) -> Vec<(u64, u64)>;
     /// Empty: it has none.
     fn build_id(&self) -> Vec<u8>;
-    /// Strings of the dynamic section with this tag.
-    fn dynamic(&self, tag: i64) -> Vec<Vec<u8>>;
-    /// The program that loads it.
-    fn interpreter(&self) -> Option<PathBuf>;
+    /// What it tells the dynamic linker.
+    fn asked(&self) -> Asked;
     /// Whether its code is of 32 bits (i386).
     fn is_narrow(&self) -> bool;
 }
@@ -303,26 +301,16 @@ impl<'d, F: FileHeader<Endian = LittleEndian>, R: ReadRef<'d>> Elf for ElfFile<'
         if found.len() <= MAX_BUILD_ID { found.to_vec() } else { Vec::new() }
     }
 
-    fn dynamic(&self, tag: i64) -> Vec<Vec<u8>> {
-        let Some(table) = Elf::section(self, ".dynamic") else { return Vec::new() };
-        let Some(strings) = Elf::section(self, ".dynstr") else { return Vec::new() };
+    fn asked(&self) -> Asked {
+        let section = |name| Elf::section(self, name).map(|section| section.data).unwrap_or_default();
+        let (table, strings, interpreter) = (section(".dynamic"), section(".dynstr"), section(".interp"));
         // Two words each; tags of 32 bits are signed as well.
         let word = if self.is_narrow() { 4 } else { 8 };
-        let entries = table.data.chunks_exact(2 * word).filter_map(|entry| {
-            let (found, value) = entry.split_at_checked(word)?;
-            (signed(found) == tag)
-                .then(|| usize::try_from(signed(value)).map(|at| text_at(&strings.data, at)).unwrap_or_default())
+        let entries = table.chunks_exact(2 * word).take(MAX_DYNAMIC).filter_map(|entry| {
+            let (tag, value) = entry.split_at_checked(word)?;
+            Some((signed(tag), signed(value).cast_unsigned()))
         });
-        entries.take(MAX_DYNAMIC).collect()
-    }
-
-    fn interpreter(&self) -> Option<PathBuf> {
-        use std::ffi::OsStr;
-        use std::os::unix::ffi::OsStrExt;
-        let section = Elf::section(self, ".interp")?;
-        let name = section.data.split(|byte| *byte == 0).next()?;
-        (!name.is_empty() && name.len() < MAX_TEXT).then_some(())?;
-        Some(PathBuf::from(OsStr::from_bytes(name)))
+        Asked::read(entries, &strings, interpreter.split(|byte| *byte == 0).next().map(<[u8]>::to_vec))
     }
 
     fn is_narrow(&self) -> bool {
@@ -358,11 +346,6 @@ fn stubs_in<'s>(
     section.data.chunks(bytes as usize).enumerate().filter_map(function).collect()
 }
 
-/// The text at this place, up to a zero; no more of it is looked at than is kept.
-fn text_at(strings: &[u8], at: usize) -> Vec<u8> {
-    strings.get(at..).unwrap_or_default().iter().take(MAX_TEXT).copied().take_while(|byte| *byte != 0).collect()
-}
-
 /// A word of 4 or 8 bytes.
 fn signed(word: &[u8]) -> i64 {
     match word.try_into() {
@@ -374,6 +357,9 @@ fn signed(word: &[u8]) -> i64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::ffi::OsStr;
+    use std::os::unix::ffi::OsStrExt;
+    use std::path::Path;
 
     #[test]
     fn this_program_and_its_vdso_are_read() {
@@ -382,7 +368,7 @@ mod tests {
             .with(|elf| {
                 assert!(!elf.segments().is_empty() && elf.section(".eh_frame").is_some());
                 assert!(elf.symbols(false).iter().any(|symbol| symbol.name == b"main"));
-                assert!(elf.interpreter().is_none_or(|path| path.exists()));
+                assert!(elf.asked().interpreter.is_none_or(|path| Path::new(OsStr::from_bytes(&path)).exists()));
             })
             .unwrap();
         if let Some(vdso) = Image::vdso() {
@@ -454,14 +440,6 @@ mod tests {
         }
         let small = file_of(8192, &[(elf::SHT_SYMTAB.0, 4096, 24, 2)], &[]);
         assert_eq!(Image::of(small).with(|elf| elf.symbols(false).len()), Some(0));
-    }
-
-    #[test]
-    fn names_without_an_end_are_not_read_to_the_end() {
-        // To look at all of it each time would take minutes.
-        let strings = vec![b'a'; 64 << 20];
-        assert!((0..2 * MAX_DYNAMIC).all(|at| text_at(&strings, at).len() == MAX_TEXT));
-        assert_eq!((text_at(b"a\0bc\0", 2), text_at(b"a", 2)), (b"bc".to_vec(), Vec::new()));
     }
 
     #[test]

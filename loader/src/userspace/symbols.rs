@@ -218,11 +218,8 @@ mod tests {
         fn build_id(&self) -> Vec<u8> {
             self.build_id.clone()
         }
-        fn dynamic(&self, _: i64) -> Vec<Vec<u8>> {
-            Vec::new()
-        }
-        fn interpreter(&self) -> Option<PathBuf> {
-            None
+        fn asked(&self) -> spile_abi::libraries::Asked {
+            spile_abi::libraries::Asked::default()
         }
         fn is_narrow(&self) -> bool {
             false

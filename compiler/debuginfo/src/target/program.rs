@@ -245,11 +245,9 @@ impl Programs {
                 let inside = in_root_of_process(program.path()).map(|(root, _)| Root(Some(root)));
                 // Of this environment: the command of -c has it, and who starts a program here usually too.
                 let elsewhere = inside.is_some() || self.options.sysroot.is_some();
-                let value = |name| std::env::var(name).ok().filter(|_| !elsewhere).unwrap_or_default();
-                let named = libraries::directories_in(&value("LD_LIBRARY_PATH"));
-                let preloaded = libraries::preloaded_in(&value("LD_PRELOAD"));
+                let value = |name: &str| std::env::var_os(name).filter(|_| !elsewhere);
                 let root = inside.unwrap_or_else(|| self.root());
-                libraries::of_program(program.path(), program.mapped(), &root, &named, &preloaded)
+                libraries::of_program(program.path(), program.mapped(), &root, value)
             }
         };
         let fits = |path: &&PathBuf| {
@@ -472,7 +470,7 @@ fn in_root_of_process(path: &Path) -> Option<(PathBuf, PathBuf)> {
 }
 
 /// A path below a directory that stands for `/`, without symbolic links.
-fn resolved(root: &Path, inside: &Path) -> PathBuf {
+pub(super) fn resolved(root: &Path, inside: &Path) -> PathBuf {
     let reversed = |path: &Path| -> Vec<PathBuf> {
         let parts = path.components().filter(|part| !matches!(part, Component::RootDir | Component::CurDir));
         let mut parts: Vec<PathBuf> = parts.map(|part| PathBuf::from(part.as_os_str())).collect();
