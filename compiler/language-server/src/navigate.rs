@@ -224,10 +224,8 @@ pub fn rename(workspace: &Workspace, scan: &Scan, offset: usize, name: &str) -> 
 }
 
 fn is_taken(scan: &Scan, symbol: &Symbol, name: &str) -> bool {
-    let has_local = |owner: usize| {
-        scan.locals(owner).iter().any(|local| local == name)
-            || scan.items.get(owner).is_some_and(|item| item.parameters.iter().any(|at| scan.word(*at) == name))
-    };
+    let has_local =
+        |owner: usize| scan.locals(owner).iter().any(|local| local == name) || scan.parameter(owner, name).is_some();
     match symbol {
         Symbol::Function(_) => scan.named(ItemKind::Function, name).is_some(),
         Symbol::Macro(_) => scan.named(ItemKind::Macro, name).is_some(),

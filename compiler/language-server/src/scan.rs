@@ -6,12 +6,13 @@
 //! In this language a name before `(` is a function, any other is a variable: a parameter of its function, a global of the
 //! script, or else a local of its handler or function.
 
+use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
 use spile_syntax::words::{Word, WordKind, at_operators, words};
 
 /// The kinds of item.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ItemKind {
     /// `probe POINTS { }`
     Probe,
@@ -46,6 +47,21 @@ pub struct Item {
     pub body: Range<usize>,
     /// Its end was found: a cursor after it is not inside.
     pub closed: bool,
+}
+
+impl Item {
+    /// Whether a word of the header is in one of its conditions.
+    fn is_condition(&self, word: usize) -> bool {
+        let after = self.conditions.partition_point(|condition| condition.start <= word);
+        let before = after.checked_sub(1).and_then(|at| self.conditions.get(at));
+        before.is_some_and(|condition| condition.contains(&word))
+    }
+
+    /// Whether the word declares a name of the item's, or is one of its parameters.
+    pub fn declares(&self, word: usize) -> bool {
+        // They are in the order of the text.
+        self.names.binary_search(&word).is_ok() || self.parameters.binary_search(&word).is_ok()
+    }
 }
 
 /// What a name means.
@@ -98,6 +114,10 @@ pub struct Scan {
     pub comments: Vec<Range<usize>>,
     /// In order.
     pub items: Vec<Item>,
+    /// The first word that declares a name, by the kind of its item.
+    declared: HashMap<(ItemKind, String), usize>,
+    /// The first parameter of that name, by the number of its item.
+    parameters: HashMap<(usize, String), usize>,
 }
 
 impl Scan {
@@ -106,7 +126,7 @@ impl Scan {
         let (comments, words): (Vec<Word>, Vec<Word>) =
             words(text.as_bytes()).into_iter().partition(|word| word.kind == WordKind::Comment);
         let comments = comments.into_iter().map(|word| word.range).collect();
-        let mut scan = Scan { text: text.to_string(), words, comments, items: Vec::new() };
+        let mut scan = Scan { text: text.to_string(), words, comments, ..Scan::default() };
         let mut at = 0;
         while at < scan.words.len() {
             at = match scan.item(at) {
@@ -118,7 +138,21 @@ impl Scan {
                 None => at + 1,
             };
         }
+        (scan.declared, scan.parameters) = scan.declarations();
         scan
+    }
+
+    fn declarations(&self) -> (HashMap<(ItemKind, String), usize>, HashMap<(usize, String), usize>) {
+        let (mut declared, mut parameters) = (HashMap::new(), HashMap::new());
+        for (number, item) in self.items.iter().enumerate() {
+            for word in &item.names {
+                declared.entry((item.kind, self.word(*word).to_string())).or_insert(*word);
+            }
+            for word in &item.parameters {
+                parameters.entry((number, self.word(*word).to_string())).or_insert(*word);
+            }
+        }
+        (declared, parameters)
     }
 
     /// The text that was read.
@@ -368,8 +402,12 @@ impl Scan {
 
     /// The word of the name in its declaration.
     pub fn named(&self, kind: ItemKind, name: &str) -> Option<usize> {
-        let names = self.items.iter().filter(|item| item.kind == kind).flat_map(|item| &item.names);
-        names.copied().find(|word| self.word(*word) == name)
+        self.declared.get(&(kind, name.to_string())).copied()
+    }
+
+    /// The first parameter of that name of an item.
+    pub fn parameter(&self, item: usize, name: &str) -> Option<usize> {
+        self.parameters.get(&(item, name.to_string())).copied()
     }
 
     /// What a word is for.
@@ -377,8 +415,9 @@ impl Scan {
         let (Some(kind), text) = (self.kind(index), self.word(index)) else { return Role::Other };
         let owner = self.item_of(index);
         let item = owner.and_then(|owner| self.items.get(owner));
-        let parameter =
-            |name: &str| item.is_some_and(|item| item.parameters.iter().any(|word| self.word(*word) == name));
+        let parameter = |name: &str| owner.is_some_and(|owner| self.parameter(owner, name).is_some());
+        // They are in the order of the text.
+        let is_in = |words: &[usize]| words.binary_search(&index).is_ok();
         if kind == WordKind::At {
             let name = text.trim_start_matches('@');
             return match (owner, item) {
@@ -400,11 +439,11 @@ impl Scan {
         }
         if let Some(item) = item
             && item.header.contains(&index)
-            && !item.conditions.iter().any(|condition| condition.contains(&index))
+            && !item.is_condition(index)
         {
             return if text == "if" { Role::Other } else { Role::Component };
         }
-        let declares = |kind| item.is_some_and(|item| item.kind == kind && item.names.contains(&index));
+        let declares = |kind| item.is_some_and(|item| item.kind == kind && is_in(&item.names));
         if declares(ItemKind::Macro) {
             return Role::Symbol(Symbol::Macro(text.into()));
         }
@@ -412,13 +451,13 @@ impl Scan {
             return Role::Other;
         }
         if declares(ItemKind::Function)
-            || self.word(index + 1) == "(" && !item.is_some_and(|item| item.parameters.contains(&index))
+            || self.word(index + 1) == "(" && !item.is_some_and(|item| is_in(&item.parameters))
         {
             return Role::Symbol(Symbol::Function(text.into()));
         }
         let Some((owner, item)) = owner.zip(item) else { return Role::Other };
         Role::Symbol(match item.kind {
-            ItemKind::Macro if item.parameters.contains(&index) => Symbol::MacroParameter(owner, text.into()),
+            ItemKind::Macro if is_in(&item.parameters) => Symbol::MacroParameter(owner, text.into()),
             ItemKind::Function if parameter(text) => Symbol::Local(owner, text.into()),
             ItemKind::Global => Symbol::Global(text.into()),
             _ if self.declares_global(text) => Symbol::Global(text.into()),
@@ -483,23 +522,20 @@ impl Scan {
             Symbol::Function(name) => word(self.named(ItemKind::Function, name)?),
             Symbol::Global(name) => word(self.named(ItemKind::Global, name)?),
             Symbol::Macro(name) => word(self.named(ItemKind::Macro, name)?),
-            Symbol::Local(owner, name) | Symbol::MacroParameter(owner, name) => {
-                let item = self.items.get(*owner)?;
-                match item.parameters.iter().find(|index| self.word(**index) == name) {
-                    Some(index) => word(*index),
-                    None => self.occurrences(symbol).into_iter().next(),
-                }
-            }
+            Symbol::Local(owner, name) | Symbol::MacroParameter(owner, name) => match self.parameter(*owner, name) {
+                Some(index) => word(index),
+                None => self.occurrences(symbol).into_iter().next(),
+            },
         }
     }
 
     /// Names of the variables that an item uses: its parameters and locals, and those of its item alone.
     pub fn locals(&self, owner: usize) -> Vec<String> {
         let Some(item) = self.items.get(owner) else { return Vec::new() };
-        let mut names: Vec<String> = Vec::new();
+        let (mut names, mut seen): (Vec<String>, HashSet<String>) = Default::default();
         for index in item.words.clone() {
             if let Some(Symbol::Local(_, name)) = self.symbol(index)
-                && !names.contains(&name)
+                && seen.insert(name.clone())
             {
                 names.push(name);
             }
@@ -522,6 +558,20 @@ impl Scan {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn many_names_cost_in_proportion() {
+        let each = |one: &dyn Fn(usize) -> String| (0..30_000).map(one).collect::<String>();
+        let (globals, uses) = (each(&|at| format!("g{at}, ")), each(&|at| format!("g{at}++ x{at}++ p{at}++ ")));
+        let parameters = each(&|at| format!("p{at}, "));
+        let text = format!("global {globals} g function f({parameters} p) {{ {uses} }}");
+        let began = std::time::Instant::now();
+        let scan = Scan::new(&text);
+        let roles: Vec<Role> = (0..scan.words.len()).map(|at| scan.role(at)).collect();
+        let globals = roles.iter().filter(|role| matches!(role, Role::Symbol(Symbol::Global(_)))).count();
+        assert_eq!((globals, scan.locals(1).len()), (60_001, 60_001));
+        assert!(began.elapsed().as_secs() < 20, "{:?}", began.elapsed());
+    }
 
     fn kinds(text: &str) -> Vec<(ItemKind, String)> {
         let scan = Scan::new(text);

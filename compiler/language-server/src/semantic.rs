@@ -113,7 +113,7 @@ fn kind(scan: &Scan, index: usize, word: WordKind) -> Option<(Kind, u32)> {
         Role::Other => return None,
     };
     let item = scan.item_of(index).and_then(|owner| scan.items.get(owner));
-    let is_name = item.is_some_and(|item| item.names.contains(&index) || item.parameters.contains(&index));
+    let is_name = item.is_some_and(|item| item.declares(index));
     let declaration = if is_name { DECLARATION } else { 0 };
     let known = |known: bool| if known { 0 } else { OF_THE_LIBRARY };
     Some(match symbol {
@@ -122,8 +122,8 @@ fn kind(scan: &Scan, index: usize, word: WordKind) -> Option<(Kind, u32)> {
             (Kind::Function, declaration | known(scan.named(ItemKind::Function, &name).is_some()))
         }
         Symbol::Global(_) => (Kind::Variable, declaration | GLOBAL),
-        Symbol::Local(_, name) => {
-            let is_parameter = item.is_some_and(|item| item.parameters.iter().any(|at| scan.word(*at) == name));
+        Symbol::Local(owner, name) => {
+            let is_parameter = scan.parameter(owner, &name).is_some();
             (if is_parameter { Kind::Parameter } else { Kind::Variable }, declaration)
         }
         Symbol::Macro(name) => (Kind::Macro, declaration | known(scan.named(ItemKind::Macro, &name).is_some())),

@@ -99,7 +99,13 @@ pub fn help(workspace: &Workspace, scan: &Scan, offset: usize) -> Option<Signatu
 }
 
 fn information(signature: Signature) -> SignatureInformation {
-    let units = |offset: usize| number(signature.label.get(..offset).unwrap_or_default().encode_utf16().count());
+    // A function may have tens of thousands: each is counted from the one before.
+    let (mut counted, mut column) = (0, 0);
+    let mut units = |offset: usize| {
+        column += signature.label.get(counted..offset).unwrap_or_default().encode_utf16().count();
+        counted = offset.max(counted);
+        number(column)
+    };
     let parameters = signature.parameters.iter().map(|range| ParameterInformation {
         label: ParameterLabel::LabelOffsets([units(range.start), units(range.end)]),
         documentation: None,
@@ -126,6 +132,14 @@ mod tests {
         let found = help(&Workspace::open(for_tests()), &Scan::new(&script), offset)?;
         let active = found.active_signature.unwrap() as usize;
         Some((found.signatures[active].label.clone(), found.active_parameter.unwrap()))
+    }
+
+    #[test]
+    fn many_parameters_cost_in_proportion() {
+        let names: Vec<String> = (0..30_000).map(|at| format!("parameter_{at}")).collect();
+        let began = std::time::Instant::now();
+        let (label, _) = shown(&format!("function f({}) {{ return 1 }} probe begin {{ f(|", names.join(", "))).unwrap();
+        assert!(label.len() > 400_000 && began.elapsed().as_secs() < 20, "{:?}", began.elapsed());
     }
 
     #[test]

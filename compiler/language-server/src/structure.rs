@@ -2,9 +2,11 @@
 
 //! The shape of a script: its items as a list of symbols, what can be folded, and the types of its globals beside their names.
 
+use std::collections::HashMap;
 use std::ops::Range;
 
 use lsp_types::{DocumentSymbol, FoldingRange, FoldingRangeKind, InlayHint, InlayHintKind, InlayHintLabel, SymbolKind};
+use spile_core::elaborate::Inferred;
 use spile_syntax::words::WordKind;
 
 use crate::check::Checked;
@@ -78,16 +80,18 @@ pub fn folding(scan: &Scan, text: &Text) -> Vec<FoldingRange> {
             found.push(FoldingRange { start_line: start, end_line: end, kind, ..FoldingRange::default() });
         }
     };
-    let mut open: Vec<(usize, &str)> = Vec::new();
+    // Offsets of the brackets that are open, of each kind.
+    let (mut braces, mut conditionals): (Vec<usize>, Vec<usize>) = Default::default();
     for (at, word) in scan.words.iter().enumerate() {
         match (word.kind, scan.word(at)) {
-            (WordKind::Operator, "{") => open.push((word.range.start, "}")),
-            (WordKind::Operator, "%(") => open.push((word.range.start, "%)")),
+            (WordKind::Operator, "{") => braces.push(word.range.start),
+            (WordKind::Operator, "%(") => conditionals.push(word.range.start),
             (WordKind::Operator, closing @ ("}" | "%)")) => {
-                // Unclosed brackets inside are ignored.
-                if let Some(index) = open.iter().rposition(|(_, wanted)| *wanted == closing)
-                    && let Some((start, _)) = open.drain(index..).next()
-                {
+                let (own, inner) =
+                    if closing == "}" { (&mut braces, &mut conditionals) } else { (&mut conditionals, &mut braces) };
+                if let Some(start) = own.pop() {
+                    // Unclosed brackets inside are ignored.
+                    while inner.pop_if(|open| *open > start).is_some() {}
                     add(start..word.range.end, None, true);
                 }
             }
@@ -121,13 +125,14 @@ fn comments(scan: &Scan, text: &Text) -> Vec<Range<usize>> {
 pub fn hints(scan: &Scan, text: &Text, checked: &Checked, wanted: lsp_types::Range) -> Vec<InlayHint> {
     let mut hints = Vec::new();
     let globals = scan.items.iter().filter(|item| item.kind == ItemKind::Global);
+    let own = checked
+        .globals
+        .iter()
+        .filter(|global| global.span.file == checked.file && (global.is_decided || !global.keys.is_empty()));
+    let known: HashMap<usize, &Inferred> = own.map(|global| (global.span.start as usize, global)).collect();
     for at in globals.flat_map(|item: &Item| &item.names) {
         let range = scan.bytes(&(*at..*at + 1));
-        let inferred = checked.globals.iter().find(|global| {
-            global.span.file == checked.file
-                && global.span.start as usize == range.start
-                && (global.is_decided || !global.keys.is_empty())
-        });
+        let inferred = known.get(&range.start);
         let position = text.position(range.end);
         if let Some(inferred) = inferred
             && wanted.start <= position
@@ -194,6 +199,9 @@ mod tests {
         let lines: Vec<(u32, u32)> = found.iter().map(|range| (range.start_line, range.end_line)).collect();
         assert_eq!(lines, [(0, 1), (4, 7), (5, 6), (10, 12)]);
         assert!(folding(&Scan::new("probe x { { %( }"), &text()).is_empty());
+        let crossed = "{\n%(\n}\n%)\n%(\n{\n%)\n}\n";
+        let found = folding(&Scan::new(crossed), &Text::new(crossed.into(), Encoding::Utf16));
+        assert_eq!(found.iter().map(|range| range.start_line).collect::<Vec<_>>(), [0, 4]);
     }
 
     #[test]

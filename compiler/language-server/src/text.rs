@@ -25,14 +25,63 @@ pub struct Text {
     text: String,
     /// Offsets of the lines' first bytes.
     starts: Vec<usize>,
+    /// In long lines, offsets of some characters, with their columns.
+    marks: Vec<(usize, usize)>,
     encoding: Encoding,
 }
+
+/// Bytes between two marks: a script may be one line of megabytes, with a hundred thousand names.
+const STEP: usize = 512;
 
 impl Text {
     /// The text, with positions in this encoding.
     pub fn new(text: String, encoding: Encoding) -> Text {
-        let starts = starts(&text);
-        Text { text, starts, encoding }
+        let mut whole = Text { text, encoding, ..Text::default() };
+        let end = whole.text.len();
+        whole.starts = whole.starts_in(0, end);
+        (whole.marks, _) = whole.marks_in((0, 0), end);
+        whole
+    }
+
+    /// Whether a line begins at the offset. A line ends with a line feed, a carriage return, or both.
+    fn begins_line(&self, offset: usize) -> bool {
+        let byte = |at: usize| self.text.as_bytes().get(at).copied();
+        match offset.checked_sub(1).map(byte) {
+            None => true,
+            Some(Some(b'\n')) => true,
+            Some(Some(b'\r')) => byte(offset) != Some(b'\n'),
+            Some(_) => false,
+        }
+    }
+
+    /// The lines that begin from `start` to `end`.
+    fn starts_in(&self, start: usize, end: usize) -> Vec<usize> {
+        (start..=end).filter(|at| self.begins_line(*at)).collect()
+    }
+
+    /// Marks between an offset, of which the column is known, and `end`; and the column there.
+    fn marks_in(&self, (start, column): (usize, usize), end: usize) -> (Vec<(usize, usize)>, usize) {
+        let (mut marks, mut column, mut marked) = (Vec::new(), column, start);
+        for (at, letter) in self.slice(start..end).char_indices() {
+            let at = start + at;
+            if self.begins_line(at) {
+                (column, marked) = (0, at);
+            } else if at - marked >= STEP {
+                marks.push((at, column));
+                marked = at;
+            }
+            column += self.width(letter);
+        }
+        (marks, if self.begins_line(end) { 0 } else { column })
+    }
+
+    /// The last mark of the line that begins at `start` for which the condition holds, else its begin.
+    fn mark(&self, start: usize, end: usize, holds: impl Fn(&(usize, usize)) -> bool) -> (usize, usize) {
+        let first = self.marks.partition_point(|(at, _)| *at < start);
+        let behind = self.marks.partition_point(|(at, _)| *at < end);
+        let marks = self.marks.get(first..behind).unwrap_or_default();
+        let after = marks.partition_point(holds);
+        after.checked_sub(1).and_then(|last| marks.get(last)).copied().unwrap_or((start, 0))
     }
 
     /// All of it.
@@ -61,16 +110,18 @@ impl Text {
     /// The offset of a position.
     pub fn offset(&self, position: Position) -> usize {
         let Some(start) = self.starts.get(position.line as usize) else { return self.text.len() };
-        let line = self.line(position.line as usize);
-        let mut left = position.character as usize;
-        for (at, character) in line.char_indices() {
+        let end = start + self.line(position.line as usize).len();
+        let wanted = position.character as usize;
+        let (from, column) = self.mark(*start, end, |(_, column)| *column <= wanted);
+        let mut left = wanted - column;
+        for (at, character) in self.slice(from..end).char_indices() {
             let width = self.width(character);
             if left < width {
-                return start + at;
+                return from + at;
             }
             left -= width;
         }
-        start + line.len()
+        end
     }
 
     /// The position of an offset; one within a character is that character's.
@@ -79,9 +130,16 @@ impl Text {
         while !self.text.is_char_boundary(offset) {
             offset -= 1;
         }
+        let (line, column) = self.place(offset);
+        Position::new(number(line), number(column))
+    }
+
+    /// Line and column of an offset between two characters.
+    fn place(&self, offset: usize) -> (usize, usize) {
         let (line, start) = self.line_of(offset);
-        let character = self.slice(start..offset).chars().map(|character| self.width(character)).sum::<usize>();
-        Position::new(number(line), number(character))
+        let (from, column) = self.mark(start, offset, |_| true);
+        let rest = self.slice(from..offset).chars().map(|character| self.width(character)).sum::<usize>();
+        (line, column + rest)
     }
 
     /// The positions of a range of bytes.
@@ -104,28 +162,40 @@ impl Text {
     /// Applies a change of the client; a range that ends before it begins is reversed.
     pub fn change(&mut self, change: TextDocumentContentChangeEvent) {
         match change.range {
-            None => self.text = change.text,
+            None => *self = Text::new(change.text, self.encoding),
             Some(range) => {
                 let (one, other) = (self.offset(range.start), self.offset(range.end));
-                self.text.replace_range(one.min(other)..one.max(other), &change.text);
+                self.replace(one.min(other)..one.max(other), &change.text);
             }
         }
-        self.starts = starts(&self.text);
     }
-}
 
-/// A line ends with a line feed, a carriage return, or both.
-fn starts(text: &str) -> Vec<usize> {
-    let mut starts = vec![0];
-    let mut bytes = text.bytes().enumerate().peekable();
-    while let Some((at, byte)) = bytes.next() {
-        match byte {
-            b'\n' => starts.push(at + 1),
-            b'\r' if bytes.peek().is_none_or(|(_, next)| *next != b'\n') => starts.push(at + 1),
-            _ => {}
+    /// Replaces some bytes. Only these are looked at: an editor may send a change for each of thousands of places.
+    fn replace(&mut self, range: Range<usize>, by: &str) {
+        let (line, column) = self.place(range.end);
+        let next_line = self.starts.get(line + 1).copied().unwrap_or(usize::MAX);
+        let known = self.mark(self.line_of(range.start).1, range.start, |_| true);
+        let starts = self.starts.partition_point(|start| *start < range.start)
+            ..self.starts.partition_point(|start| *start <= range.end);
+        let marks = self.marks.partition_point(|(at, _)| *at <= known.0)
+            ..self.marks.partition_point(|(at, _)| *at <= range.end);
+        self.text.replace_range(range.clone(), by);
+        let end = range.start + by.len();
+        let (new_marks, new_column) = self.marks_in(known, end);
+        let new_starts = self.starts_in(range.start, end);
+        let moved = |at: usize| at - range.end + end;
+        for start in self.starts.iter_mut().skip(starts.end) {
+            *start = moved(*start);
         }
+        for (at, of) in self.marks.iter_mut().skip(marks.end) {
+            if *at < next_line {
+                *of = *of - column + new_column;
+            }
+            *at = moved(*at);
+        }
+        self.starts.splice(starts, new_starts);
+        self.marks.splice(marks, new_marks);
     }
-    starts
 }
 
 /// The number for the protocol, where numbers have 32 bits.
@@ -154,6 +224,47 @@ mod tests {
         assert_eq!((text.line(0), text.line(1), text.line(2), text.starts.len()), ("aä𝄞b", "c", "", 2));
         let bytes = Text::new("aä𝄞b".into(), Encoding::Utf8);
         assert_eq!((bytes.position(7), bytes.offset(Position::new(0, 3))), (Position::new(0, 7), 3));
+    }
+
+    #[test]
+    fn changes_give_the_text_that_a_client_has() {
+        // A generator of numbers that are the same each time.
+        let mut seed = 1u64;
+        let mut random = |below: usize| {
+            seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (seed >> 33) as usize % below
+        };
+        let pieces = ["", "a", "ä", "𝄞", "\n", "\r", "\r\n", "\n\r", &"x𝄞".repeat(400), &"y\n".repeat(30)];
+        for encoding in [Encoding::Utf16, Encoding::Utf8] {
+            let mut text = Text::new(String::new(), encoding);
+            for _ in 0..3000 {
+                let places = [(); 2].map(|()| random(text.text.len() + 1));
+                let [one, other] = places.map(|at| text.position(at));
+                let by = pieces[random(pieces.len())];
+                text.change(change((one.line, one.character), (other.line, other.character), by));
+                if text.text.len() > 20_000 {
+                    text =
+                        Text::new(text.text[text.text.len() - 9..].chars().filter(char::is_ascii).collect(), encoding);
+                }
+                let same = Text::new(text.text.clone(), encoding);
+                assert_eq!(text.starts, same.starts);
+                for at in places.into_iter().chain([text.text.len()]) {
+                    let place = text.position(at);
+                    assert_eq!((place, text.offset(place)), (same.position(at), same.offset(place)));
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn places_in_a_long_line_are_found_quickly() {
+        let text = Text::new("name𝄞 ".repeat(1 << 17), Encoding::Utf16);
+        let began = std::time::Instant::now();
+        for at in (0..text.text.len()).step_by(9) {
+            let place = text.position(at);
+            assert_eq!((place.character as usize, text.offset(place)), (at / 9 * 7, at));
+        }
+        assert!(began.elapsed().as_secs() < 20, "{:?}", began.elapsed());
     }
 
     #[test]

@@ -181,6 +181,14 @@ mod tests {
     }
 
     #[test]
+    fn many_variables_cost_in_proportion() {
+        let variables: String = (0..30_000).map(|at| format!("variable_{at} = {at};")).collect();
+        let began = std::time::Instant::now();
+        assert!(labels(&format!("probe begin {{ {variables} va|")).len() >= MAX_ITEMS);
+        assert!(began.elapsed().as_secs() < 20, "{:?}", began.elapsed());
+    }
+
+    #[test]
     fn words_of_a_body() {
         let found = labels("global reads\nfunction mine(a) { }\nprobe begin { left = 1; re|");
         assert!(found.contains(&"reads".to_string()) && found.contains(&"return".to_string()), "{found:?}");

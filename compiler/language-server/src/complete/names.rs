@@ -2,7 +2,7 @@
 
 //! Names in handlers and functions: variables, members, functions, macros, keywords.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::ops::Range;
 
 use lsp_types::CompletionItemKind;
@@ -110,16 +110,17 @@ pub fn in_body(request: &Request, offset: usize) -> Vec<Candidate> {
     let mut offers = Vec::new();
     // The word that is being typed is itself a name in the script.
     let typed = scan.word_at(offset).filter(|at| scan.kind(*at) == Some(WordKind::Name));
-    let is_elsewhere =
-        |name: &str| item.is_some_and(|item| item.words.clone().any(|at| Some(at) != typed && scan.word(at) == name));
-    for name in owner.map(|owner| scan.locals(owner)).unwrap_or_default().into_iter().filter(|name| is_elsewhere(name))
-    {
+    let others = item.map(|item| item.words.clone()).unwrap_or_default().filter(|at| Some(*at) != typed);
+    let elsewhere: HashSet<&str> = others.map(|at| scan.word(at)).collect();
+    let locals = owner.map(|owner| scan.locals(owner)).unwrap_or_default();
+    for name in locals.into_iter().filter(|name| elsewhere.contains(name.as_str())) {
         offers.push(Candidate::new(name, CompletionItemKind::VARIABLE).detail("local"));
     }
     if let Some(item) = item.filter(|item| matches!(item.kind, ItemKind::Probe | ItemKind::Alias)) {
         let sites = request.workspace.sites(header(scan, item), scan.text());
+        let mut offered: HashSet<String> = offers.iter().map(|offer| offer.label.clone()).collect();
         for (name, is_text) in sites.iter().flat_map(|listed| &listed.set) {
-            if !offers.iter().any(|offer| offer.label == *name) {
+            if offered.insert(name.clone()) {
                 let detail = if *is_text { "string, set by the alias" } else { "long, set by the alias" };
                 offers.push(Candidate::new(name.clone(), CompletionItemKind::VARIABLE).detail(detail));
             }
