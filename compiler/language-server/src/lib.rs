@@ -3,7 +3,7 @@
 //! The language server: editors ask about a script as it is typed, by the Language Server Protocol (3.17) over standard
 //! input and output. One thread answers, in the order of the messages; a script is checked when no message waits.
 //!
-//!     transport -> server -> check, complete, hover, navigate, ... -> workspace (kernel, library) and scan (the words of a script)
+//!     transport -> inbox -> server -> check, complete, hover, navigate, ... -> workspace (kernel, library) and scan (the words of a script)
 //!
 //! The passes of the compiler find what a script means on a kernel: [`check`] reports the same errors as compiling
 //! would. An incomplete script does not parse, so the place of the cursor is found by tokens ([`scan`], [`context`]).
@@ -15,6 +15,7 @@ mod confine;
 mod context;
 mod diagnostics;
 mod hover;
+mod inbox;
 mod language;
 mod members;
 mod navigate;

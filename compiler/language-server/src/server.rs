@@ -7,14 +7,16 @@
 
 mod answers;
 
-use std::collections::{HashMap, VecDeque};
+use std::cell::OnceCell;
+use std::collections::HashMap;
 use std::io::{BufRead, BufReader, Write};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::thread;
 
-use crossbeam_channel::{Receiver, Sender, unbounded};
-use lsp_server::{ErrorCode, Message, Notification, Request, RequestId, Response};
+use crossbeam_channel::{Sender, bounded};
+use lsp_server::{ErrorCode, Message, Notification, Request, Response};
 use lsp_types::{
     DidChangeTextDocumentParams, DidCloseTextDocumentParams, DidOpenTextDocumentParams, PublishDiagnosticsParams, Uri,
 };
@@ -23,12 +25,20 @@ use serde_json::{Value, json};
 
 use crate::check::{Checked, check};
 use crate::diagnostics::CheckedScript;
+use crate::inbox::Inbox;
 use crate::place;
 use crate::scan::Scan;
 use crate::settings::Settings;
 use crate::text::{Encoding, Text};
 use crate::transport::{self, Incoming};
 use crate::workspace::Workspace;
+
+/// Messages to a client that does not read them, besides what the pipe takes: the next answer waits.
+const MOST_UNREAD: usize = 64;
+/// Bytes of all open documents.
+const MOST_OPEN: usize = 128 << 20;
+/// A longer text is no script that can be compiled, and its words are not looked at.
+const MAX_SCANNED: usize = spile_base::read::MAX_TEXT as usize;
 
 /// A message to the client.
 enum Outgoing {
@@ -50,25 +60,26 @@ pub fn serve_streams(
     mut input: impl BufRead + Send + 'static,
     mut output: impl Write + Send + 'static,
 ) -> bool {
-    let (to_server, incoming) = unbounded();
-    let (outgoing, to_client) = unbounded();
-    let errors = outgoing.clone();
+    let inbox = Arc::new(Inbox::default());
+    let (outgoing, to_client) = bounded(MOST_UNREAD);
+    let (errors, to_server) = (outgoing.clone(), Arc::clone(&inbox));
     // This thread may be waiting for input when the server ends, so it is not joined.
     thread::spawn(move || {
         loop {
             match transport::read(&mut input) {
-                Ok(Some(message)) => {
-                    if to_server.send(message).is_err() {
+                Ok(Some((message, bytes))) => {
+                    if !to_server.put(message, bytes) {
                         return;
                     }
                 }
-                Ok(None) => return,
+                Ok(None) => break,
                 Err(error) => {
                     let _ = errors.send(Outgoing::Error(ErrorCode::ParseError, error.to_string()));
-                    return;
+                    break;
                 }
             }
         }
+        to_server.close();
     });
     let writer = thread::spawn(move || {
         for message in to_client {
@@ -83,7 +94,8 @@ pub fn serve_streams(
             }
         }
     });
-    let well = Server::new(settings, incoming, outgoing.clone()).run();
+    let well = Server::new(settings, Arc::clone(&inbox), outgoing.clone()).run();
+    inbox.close();
     // The responses are written; an error means that the client has closed its end.
     let _ = outgoing.send(Outgoing::End);
     let _ = writer.join();
@@ -107,24 +119,29 @@ struct Document {
     uri: Uri,
     version: i32,
     text: Text,
-    scan: Scan,
+    /// Made when it is first asked for: several changes may come at once.
+    scan: OnceCell<Scan>,
     checked: Option<Checked>,
     /// The diagnostics of this text have not been sent to the client.
     is_new: bool,
 }
 
 impl Document {
+    fn scan(&self) -> &Scan {
+        let text = Some(self.text.as_str()).filter(|text| text.len() <= MAX_SCANNED);
+        self.scan.get_or_init(|| text.map(Scan::new).unwrap_or_default())
+    }
+
     fn refresh(&mut self) {
-        self.scan = Scan::new(self.text.as_str());
+        self.scan = OnceCell::new();
         self.checked = None;
         self.is_new = true;
     }
 }
 
 struct Server {
-    incoming: Receiver<Incoming>,
+    inbox: Arc<Inbox>,
     outgoing: Sender<Outgoing>,
-    queue: VecDeque<Incoming>,
     state: State,
     /// Settings of the command line.
     usual: Settings,
@@ -144,11 +161,10 @@ struct Server {
 }
 
 impl Server {
-    fn new(usual: Settings, incoming: Receiver<Incoming>, outgoing: Sender<Outgoing>) -> Server {
+    fn new(usual: Settings, inbox: Arc<Inbox>, outgoing: Sender<Outgoing>) -> Server {
         Server {
-            incoming,
+            inbox,
             outgoing,
-            queue: VecDeque::new(),
             state: State::New,
             usual,
             given: Value::Null,
@@ -165,21 +181,18 @@ impl Server {
     /// True: the client has ended it as the protocol says.
     fn run(&mut self) -> bool {
         loop {
-            self.queue.extend(self.incoming.try_iter());
-            if let Some(message) = self.queue.pop_front() {
-                let was_down = self.state == State::Down;
-                self.take(message);
-                if self.state == State::Ended {
-                    return was_down;
-                }
-                continue;
-            }
-            if self.check_one() {
-                continue;
-            }
-            match self.incoming.recv() {
-                Ok(message) => self.queue.push_back(message),
-                Err(_) => return false,
+            let message = match self.inbox.take() {
+                Some(message) => message,
+                None if self.check_one() => continue,
+                None => match self.inbox.wait() {
+                    Some(message) => message,
+                    None => return false,
+                },
+            };
+            let was_down = self.state == State::Down;
+            self.take(message);
+            if self.state == State::Ended {
+                return was_down;
             }
         }
     }
@@ -200,7 +213,14 @@ impl Server {
                 let _ = self.outgoing.send(Outgoing::Error(code, message));
             }
             Incoming::Message(Message::Request(request)) => self.answer(request),
-            Incoming::Message(Message::Notification(notification)) => self.note(notification),
+            Incoming::Message(Message::Notification(notification)) => {
+                let method = notification.method.clone();
+                // A panic loses a message, not the session.
+                if catch_unwind(AssertUnwindSafe(|| self.note(notification))).is_err() {
+                    let message = format!("spile: {method} failed: please report it with the script");
+                    self.notify("window/logMessage", json!({ "type": 1, "message": message }));
+                }
+            }
             Incoming::Message(Message::Response(response)) => self.configured(response),
         }
     }
@@ -222,7 +242,9 @@ impl Server {
                 self.state = State::Down;
                 Response::new_ok(request.id, Value::Null)
             }
-            (State::Running, _) if self.is_cancelled(&request.id) => refuse(ErrorCode::RequestCanceled, "cancelled"),
+            (State::Running, _) if self.inbox.is_cancelled(&request.id) => {
+                refuse(ErrorCode::RequestCanceled, "cancelled")
+            }
             (State::Running, _) => {
                 // A panic loses an answer, not the session.
                 let answered = catch_unwind(AssertUnwindSafe(|| self.reply(&request)));
@@ -237,16 +259,6 @@ impl Server {
             (State::Down | State::Ended, _) => refuse(ErrorCode::InvalidRequest, "the server has been shut down"),
         };
         self.send(response);
-    }
-
-    /// Whether the client has cancelled the request: the message for that is waiting.
-    fn is_cancelled(&mut self, id: &RequestId) -> bool {
-        self.queue.extend(self.incoming.try_iter());
-        self.queue.iter().any(|message| {
-            let Incoming::Message(Message::Notification(notification)) = message else { return false };
-            let cancelled = || serde_json::from_value::<RequestId>(notification.params.get("id")?.clone()).ok();
-            notification.method == "$/cancelRequest" && cancelled().as_ref() == Some(id)
-        })
     }
 
     fn initialize(&mut self, params: &Value) -> Result<Value, String> {
@@ -367,16 +379,26 @@ impl Server {
         let opened = params.text_document;
         let text = Text::new(opened.text, self.encoding);
         let key = opened.uri.as_str().to_string();
-        let mut document = Document {
+        let opened_key = key.clone();
+        let document = Document {
             uri: opened.uri,
             version: opened.version,
             text,
-            scan: Scan::default(),
+            scan: OnceCell::new(),
             checked: None,
             is_new: true,
         };
-        document.refresh();
         self.documents.insert(key, document);
+        self.keep_to_limit(&opened_key);
+    }
+
+    /// Forgets the document if all together are too large.
+    fn keep_to_limit(&mut self, key: &str) {
+        let bytes = self.documents.values().map(|document| document.text.as_str().len()).sum::<usize>();
+        if bytes > MOST_OPEN && self.documents.remove(key).is_some() {
+            let message = format!("spile: {key} is left out: open documents have more than {} MiB", MOST_OPEN >> 20);
+            self.notify("window/showMessage", json!({ "type": 2, "message": message }));
+        }
     }
 
     fn change(&mut self, params: DidChangeTextDocumentParams) {
@@ -384,8 +406,12 @@ impl Server {
         document.version = params.text_document.version;
         for change in params.content_changes {
             document.text.change(change);
+            if document.text.as_str().len() > MOST_OPEN {
+                break;
+            }
         }
         document.refresh();
+        self.keep_to_limit(params.text_document.uri.as_str());
     }
 
     fn close(&mut self, params: DidCloseTextDocumentParams) {

@@ -11,7 +11,9 @@ use lsp_server::{Message, RequestId};
 use serde_json::Value;
 
 /// Maximum size of a message: a document has at most 64 MiB, and its text may be twice as long in JSON.
-const MAX_MESSAGE: u64 = 192 << 20;
+pub const MAX_MESSAGE: u64 = 192 << 20;
+/// Maximum number of values in a message: each takes 32 bytes, though it may have two in JSON.
+const MAX_VALUES: usize = 4 << 20;
 /// Longest header line.
 const MAX_HEADER: u64 = 4096;
 /// Maximum number of header lines.
@@ -33,11 +35,15 @@ pub enum Incoming {
     },
 }
 
-/// Reads the next message; None: the stream has ended between two messages.
-pub fn read(input: &mut impl BufRead) -> io::Result<Option<Incoming>> {
+/// Reads the next message, and gives its bytes; None: the stream has ended between two messages.
+pub fn read(input: &mut impl BufRead) -> io::Result<Option<(Incoming, u64)>> {
     let Some(length) = read_header(input)? else { return Ok(None) };
+    Ok(Some((read_body(input, length)?, length)))
+}
+
+fn read_body(input: &mut impl BufRead, length: u64) -> io::Result<Incoming> {
     let invalid =
-        |id, message: String| Ok(Some(Incoming::Broken { id, code: lsp_server::ErrorCode::InvalidRequest, message }));
+        |id, message: String| Ok(Incoming::Broken { id, code: lsp_server::ErrorCode::InvalidRequest, message });
     if length > MAX_MESSAGE {
         let skipped = io::copy(&mut input.take(length), &mut io::sink())?;
         if skipped < length {
@@ -49,21 +55,41 @@ pub fn read(input: &mut impl BufRead) -> io::Result<Option<Incoming>> {
     if input.take(length).read_to_end(&mut body)? as u64 != length {
         return Err(io::ErrorKind::UnexpectedEof.into());
     }
+    if values(&body) > MAX_VALUES {
+        return invalid(None, format!("a message of more than {MAX_VALUES} values"));
+    }
     let value: Value = match serde_json::from_slice(&body) {
         Ok(value) => value,
         Err(error) => {
             let code = lsp_server::ErrorCode::ParseError;
-            return Ok(Some(Incoming::Broken { id: None, code, message: format!("this is not JSON: {error}") }));
+            return Ok(Incoming::Broken { id: None, code, message: format!("this is not JSON: {error}") });
         }
     };
+    // Of a text of many megabytes.
+    drop(body);
     let id = value.get("id").and_then(|id| serde_json::from_value(id.clone()).ok());
     // A list would be taken for the fields of a message in their order, and an object with only an id for a response.
     let is_message = ["method", "result", "error"].iter().any(|name| value.get(name).is_some());
     let message = if is_message { serde_json::from_value(value).ok() } else { None };
     match message {
-        Some(message) => Ok(Some(Incoming::Message(message))),
+        Some(message) => Ok(Incoming::Message(message)),
         None => invalid(id, "this is neither a request, a response nor a notification".into()),
     }
+}
+
+/// The values in a text of JSON, as far as there are separators before them.
+fn values(body: &[u8]) -> usize {
+    let (mut count, mut is_text, mut is_escaped) = (0, false, false);
+    for byte in body {
+        match byte {
+            _ if is_escaped => is_escaped = false,
+            b'\\' => is_escaped = is_text,
+            b'"' => is_text = !is_text,
+            b',' | b'[' | b'{' if !is_text => count += 1,
+            _ => {}
+        }
+    }
+    count
 }
 
 /// The length that a header gives.
@@ -126,8 +152,8 @@ mod tests {
         let mut seen = Vec::new();
         loop {
             match read(&mut input) {
-                Ok(Some(Incoming::Message(message))) => seen.push(serde_json::to_string(&message).unwrap()),
-                Ok(Some(Incoming::Broken { id, code, .. })) => seen.push(format!("{} {id:?}", code as i32)),
+                Ok(Some((Incoming::Message(message), _))) => seen.push(serde_json::to_string(&message).unwrap()),
+                Ok(Some((Incoming::Broken { id, code, .. }, _))) => seen.push(format!("{} {id:?}", code as i32)),
                 Ok(None) => return (seen, true),
                 Err(_) => return (seen, false),
             }
@@ -151,6 +177,15 @@ mod tests {
     }
 
     #[test]
+    fn a_message_of_many_values_is_refused() {
+        let most = MAX_VALUES - 3;
+        let text = |count: usize| format!(r#"{{"method":"a,[{{\"","params":[0{}]}}"#, ",0".repeat(count));
+        assert_eq!(values(text(0).as_bytes()), 3);
+        let (seen, _) = all(&[framed(&text(most)), framed(&text(most + 1))].concat());
+        assert!(seen[0].starts_with(r#"{"method":"a,[{"#) && seen[1] == "-32600 None", "{}", seen[1]);
+    }
+
+    #[test]
     fn a_header_without_a_length_ends_the_stream() {
         assert_eq!(all("X: y\r\n\r\n{}"), (vec![], false));
         assert_eq!(all("Content-Length: 99\r\n\r\n{}"), (vec![], false));
@@ -168,6 +203,6 @@ mod tests {
         write(&mut bytes, &response.into()).unwrap();
         let text = String::from_utf8(bytes.clone()).unwrap();
         assert!(text.contains("\"result\":null") && text.contains("\"jsonrpc\":\"2.0\""), "{text}");
-        assert!(matches!(read(&mut bytes.as_slice()), Ok(Some(Incoming::Message(Message::Response(_))))));
+        assert!(matches!(read(&mut bytes.as_slice()), Ok(Some((Incoming::Message(Message::Response(_)), _)))));
     }
 }

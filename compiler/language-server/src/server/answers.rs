@@ -107,20 +107,20 @@ impl Server {
             "textDocument/documentSymbol" => {
                 let params: DocumentSymbolParams = params(request)?;
                 self.of_document(&params.text_document.uri, |document| {
-                    structure::symbols(&document.scan, &document.text)
+                    structure::symbols(document.scan(), &document.text)
                 })
             }
             "textDocument/foldingRange" => {
                 let params: FoldingRangeParams = params(request)?;
                 self.of_document(&params.text_document.uri, |document| {
-                    structure::folding(&document.scan, &document.text)
+                    structure::folding(document.scan(), &document.text)
                 })
             }
             "textDocument/semanticTokens/full" => {
                 let params: SemanticTokensParams = params(request)?;
                 self.of_document(&params.text_document.uri, |document| SemanticTokens {
                     result_id: None,
-                    data: semantic::tokens(&document.scan, &document.text),
+                    data: semantic::tokens(document.scan(), &document.text),
                 })
             }
             "textDocument/formatting" => self.formatting(params(request)?),
@@ -147,7 +147,7 @@ impl Server {
         let snippets = self.snippets;
         let Some((server, document, offset)) = self.at(&params.text_document_position) else { return Ok(Value::Null) };
         let Some(workspace) = &server.workspace else { return Ok(Value::Null) };
-        let request = complete::Request { workspace, scan: &document.scan, text: &document.text, snippets };
+        let request = complete::Request { workspace, scan: document.scan(), text: &document.text, snippets };
         value(complete::complete(&request, offset))
     }
 
@@ -156,7 +156,7 @@ impl Server {
         self.checked(place.text_document.uri.as_str());
         let Some((server, document, offset)) = self.at(&place) else { return Ok(Value::Null) };
         let Some(workspace) = &server.workspace else { return Ok(Value::Null) };
-        let query = hover::Query { workspace, scan: &document.scan, checked: document.checked.as_ref() };
+        let query = hover::Query { workspace, scan: document.scan(), checked: document.checked.as_ref() };
         value(hover::hover(&query, offset).map(|(text, range)| Hover {
             contents: HoverContents::Markup(MarkupContent { kind: MarkupKind::Markdown, value: text }),
             range: Some(document.text.range(&range)),
@@ -167,7 +167,7 @@ impl Server {
         let Some((server, document, offset)) = self.at(&params.text_document_position_params) else {
             return Ok(Value::Null);
         };
-        value(server.workspace.as_ref().and_then(|workspace| signature::help(workspace, &document.scan, offset)))
+        value(server.workspace.as_ref().and_then(|workspace| signature::help(workspace, document.scan(), offset)))
     }
 
     fn definition(&mut self, params: GotoDefinitionParams) -> Answer {
@@ -183,14 +183,14 @@ impl Server {
                 Some(Location::new(place::uri_of(&path)?, lsp_types::Range::new(start, start)))
             }
         };
-        let places = navigate::definition(workspace, &document.scan, offset);
+        let places = navigate::definition(workspace, document.scan(), offset);
         value(places.into_iter().filter_map(shown).collect::<Vec<_>>())
     }
 
     fn references(&mut self, params: ReferenceParams) -> Answer {
         let declaration = params.context.include_declaration;
         let Some((_, document, offset)) = self.at(&params.text_document_position) else { return Ok(Value::Null) };
-        let found = navigate::references(&document.scan, offset, declaration);
+        let found = navigate::references(document.scan(), offset, declaration);
         let location = |range: &Range<usize>| Location::new(document.uri.clone(), document.text.range(range));
         value(found.iter().map(location).collect::<Vec<_>>())
     }
@@ -199,7 +199,7 @@ impl Server {
         let Some((_, document, offset)) = self.at(&params.text_document_position_params) else {
             return Ok(Value::Null);
         };
-        let found = navigate::references(&document.scan, offset, true);
+        let found = navigate::references(document.scan(), offset, true);
         let shown = |range: &Range<usize>| DocumentHighlight {
             range: document.text.range(range),
             kind: Some(DocumentHighlightKind::TEXT),
@@ -210,7 +210,7 @@ impl Server {
     fn prepare_rename(&mut self, params: TextDocumentPositionParams) -> Answer {
         let Some((server, document, offset)) = self.at(&params) else { return Ok(Value::Null) };
         let Some(workspace) = &server.workspace else { return Ok(Value::Null) };
-        let range = navigate::can_rename(workspace, &document.scan, offset).map_err(failed)?;
+        let range = navigate::can_rename(workspace, document.scan(), offset).map_err(failed)?;
         let placeholder = document.text.slice(range.clone());
         value(json!({ "range": document.text.range(&range), "placeholder": placeholder }))
     }
@@ -219,7 +219,7 @@ impl Server {
     fn rename(&mut self, params: RenameParams) -> Answer {
         let Some((server, document, offset)) = self.at(&params.text_document_position) else { return Ok(Value::Null) };
         let Some(workspace) = &server.workspace else { return Ok(Value::Null) };
-        let found = navigate::rename(workspace, &document.scan, offset, &params.new_name).map_err(failed)?;
+        let found = navigate::rename(workspace, document.scan(), offset, &params.new_name).map_err(failed)?;
         let name = params.new_name.trim_start_matches('@').to_string();
         let edit = |range: &Range<usize>| TextEdit { range: document.text.range(range), new_text: name.clone() };
         let changes = HashMap::from([(document.uri.clone(), found.iter().map(edit).collect())]);
@@ -246,7 +246,7 @@ impl Server {
         let hints = document
             .checked
             .as_ref()
-            .map(|checked| structure::hints(&document.scan, &document.text, checked, params.range));
+            .map(|checked| structure::hints(document.scan(), &document.text, checked, params.range));
         value(hints)
     }
 
