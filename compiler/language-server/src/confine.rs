@@ -26,13 +26,33 @@ const REFUSED: &[libc::c_long] = &[
     libc::SYS_listen,
     libc::SYS_accept,
     libc::SYS_accept4,
+    // Of it the kernel does what the filter would refuse: opening, connecting, renaming.
+    libc::SYS_io_uring_setup,
+    libc::SYS_io_uring_enter,
+    libc::SYS_io_uring_register,
     libc::SYS_ptrace,
     libc::SYS_process_vm_readv,
     libc::SYS_process_vm_writev,
+    libc::SYS_process_madvise,
     libc::SYS_kill,
     libc::SYS_tkill,
+    libc::SYS_rt_sigqueueinfo,
+    libc::SYS_rt_tgsigqueueinfo,
     libc::SYS_pidfd_open,
+    libc::SYS_pidfd_getfd,
     libc::SYS_pidfd_send_signal,
+    libc::SYS_setpriority,
+    libc::SYS_sched_setscheduler,
+    libc::SYS_sched_setattr,
+    libc::SYS_ioprio_set,
+    libc::SYS_unshare,
+    libc::SYS_setns,
+    libc::SYS_fsopen,
+    libc::SYS_fspick,
+    libc::SYS_fsmount,
+    libc::SYS_open_tree,
+    libc::SYS_move_mount,
+    libc::SYS_mount_setattr,
     libc::SYS_mount,
     libc::SYS_umount2,
     libc::SYS_pivot_root,
@@ -54,11 +74,26 @@ const REFUSED: &[libc::c_long] = &[
     libc::SYS_symlinkat,
     libc::SYS_mkdirat,
     libc::SYS_mknodat,
+    // Also by descriptors that are open for reading.
+    libc::SYS_fchmod,
     libc::SYS_fchmodat,
+    SYS_FCHMODAT2,
+    libc::SYS_fchown,
     libc::SYS_fchownat,
+    libc::SYS_setxattr,
+    libc::SYS_lsetxattr,
+    libc::SYS_fsetxattr,
+    libc::SYS_removexattr,
+    libc::SYS_lremovexattr,
+    libc::SYS_fremovexattr,
+    libc::SYS_utimensat,
     libc::SYS_truncate,
     libc::SYS_openat2,
+    libc::SYS_open_by_handle_at,
 ];
+
+/// Since Linux 6.6, the same number everywhere.
+const SYS_FCHMODAT2: libc::c_long = 452;
 
 /// The same by their old names.
 #[cfg(target_arch = "x86_64")]
@@ -77,6 +112,10 @@ const OLD_REFUSED: &[libc::c_long] = &[
     libc::SYS_mknod,
     libc::SYS_chmod,
     libc::SYS_chown,
+    libc::SYS_lchown,
+    libc::SYS_utime,
+    libc::SYS_utimes,
+    libc::SYS_futimesat,
 ];
 #[cfg(not(target_arch = "x86_64"))]
 const OLD_REFUSED: &[libc::c_long] = &[];
@@ -102,6 +141,11 @@ fn program() -> Result<BpfProgram, seccompiler::BackendError> {
         SeccompRule::new(vec![SeccompCondition::new(2, SeccompCmpArgLen::Dword, mask, mode as u64)?])
     };
     rules.insert(libc::SYS_openat, vec![opens(libc::O_WRONLY)?, opens(libc::O_RDWR)?]);
+    // Of other processes than this one: by the first it ends itself (abort(3)), by the other the C library asks for limits.
+    for (call, own) in [(libc::SYS_tgkill, std::process::id()), (libc::SYS_prlimit64, 0)] {
+        let other = SeccompCondition::new(0, SeccompCmpArgLen::Dword, SeccompCmpOp::Ne, own.into())?;
+        rules.insert(call, vec![SeccompRule::new(vec![other])?]);
+    }
     let architecture = std::env::consts::ARCH.try_into()?;
     SeccompFilter::new(rules, SeccompAction::Allow, SeccompAction::Errno(libc::EPERM as u32), architecture)?.try_into()
 }
@@ -127,6 +171,41 @@ mod tests {
                 (read, started, connected, written, thread)
             });
             assert_eq!(confined.join().unwrap(), (true, false, false, false, true));
+        });
+    }
+
+    /// What has the same effect as a refused call is refused, too.
+    #[test]
+    fn there_is_no_way_round() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("x");
+        std::fs::write(&path, "x").unwrap();
+        let parent = nix::unistd::getppid();
+        let own = nix::unistd::getpid();
+        std::thread::scope(|scope| {
+            let confined = scope.spawn(|| {
+                confine().unwrap();
+                let file = std::fs::File::open(&path).unwrap();
+                let mode = std::os::unix::fs::PermissionsExt::from_mode(0o666);
+                let refused =
+                    |result: libc::c_long| result == -1 && nix::errno::Errno::last() == nix::errno::Errno::EPERM;
+                let parameters = [0u8; 120];
+                // SAFETY: the kernel is asked for nothing but whether it would do so.
+                let by_ring = unsafe { libc::syscall(libc::SYS_io_uring_setup, 4, parameters.as_ptr()) };
+                let ring = refused(by_ring);
+                // SAFETY: signal 0 is none.
+                let signal = refused(unsafe { libc::syscall(libc::SYS_tgkill, parent.as_raw(), parent.as_raw(), 0) });
+                // SAFETY: as above; to itself it may.
+                let itself = unsafe { libc::syscall(libc::SYS_tgkill, own.as_raw(), own.as_raw(), 0) };
+                (
+                    ring,
+                    signal,
+                    itself,
+                    file.set_permissions(mode).is_err(),
+                    file.set_modified(std::time::UNIX_EPOCH).is_err(),
+                )
+            });
+            assert_eq!(confined.join().unwrap(), (true, true, 0, true, true));
         });
     }
 }
