@@ -104,6 +104,9 @@ pub enum Role {
     Other,
 }
 
+/// Words by what they belong to and their text.
+type Named<K> = HashMap<(K, String), usize>;
+
 /// The words and items of a script.
 #[derive(Debug, Default)]
 pub struct Scan {
@@ -115,9 +118,9 @@ pub struct Scan {
     /// In order.
     pub items: Vec<Item>,
     /// The first word that declares a name, by the kind of its item.
-    declared: HashMap<(ItemKind, String), usize>,
+    declared: Named<ItemKind>,
     /// The first parameter of that name, by the number of its item.
-    parameters: HashMap<(usize, String), usize>,
+    parameters: Named<usize>,
 }
 
 impl Scan {
@@ -142,7 +145,7 @@ impl Scan {
         scan
     }
 
-    fn declarations(&self) -> (HashMap<(ItemKind, String), usize>, HashMap<(usize, String), usize>) {
+    fn declarations(&self) -> (Named<ItemKind>, Named<usize>) {
         let (mut declared, mut parameters) = (HashMap::new(), HashMap::new());
         for (number, item) in self.items.iter().enumerate() {
             for word in &item.names {

@@ -692,7 +692,7 @@ mod tests {
         assert!(matches!(table_bytes(table, 8), (8, Ok(()))));
         assert!(matches!(table_bytes(table, 7), (7, Err(_))));
         // One abbreviation without an end.
-        let endless = [vec![1, 0x11, 0], vec![3, 8].repeat(1 << 20)].concat().leak();
+        let endless = [vec![1, 0x11, 0], [3, 8].repeat(1 << 20)].concat().leak();
         assert!(matches!(table_bytes(bytes(endless), 1000), (990..=1000, Err(_))));
     }
 

@@ -3,20 +3,22 @@
 //! The shared libraries that a program of this or of another system is started with.
 
 use std::ffi::OsString;
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::Read;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use spile_abi::libraries::{self, Places};
 use spile_base::regular;
 
 use super::kernel::Root;
-use super::program::resolved;
 use crate::Elf;
 
 /// Libraries of one program that are followed, and files that are looked for.
 const MOST: usize = 1000;
 const MOST_TRIES: usize = 128 << 10;
+
+/// Symbolic links that are followed in one path (MAXSYMLINKS of the kernel).
+const MOST_LINKS: usize = 40;
 
 /// The directories of the system, in the order in which they are searched.
 pub(super) fn system_directories(root: &Root) -> Vec<PathBuf> {
@@ -59,6 +61,35 @@ fn below(root: &Root, path: &Path) -> PathBuf {
         Some(root) => root.join(path.strip_prefix("/").unwrap_or(path)),
         None => path.to_path_buf(),
     }
+}
+
+/// A path below a directory that stands for `/`, without symbolic links.
+pub(super) fn resolved(root: &Path, inside: &Path) -> PathBuf {
+    let reversed = |path: &Path| -> Vec<PathBuf> {
+        let parts = path.components().filter(|part| !matches!(part, Component::RootDir | Component::CurDir));
+        let mut parts: Vec<PathBuf> = parts.map(|part| PathBuf::from(part.as_os_str())).collect();
+        parts.reverse();
+        parts
+    };
+    let (mut at, mut left, mut links) = (PathBuf::new(), reversed(inside), 0);
+    while let Some(part) = left.pop() {
+        if part == Path::new("..") {
+            at.pop();
+            continue;
+        }
+        let next = at.join(&part);
+        match fs::read_link(root.join(&next)) {
+            Ok(target) if links < MOST_LINKS => {
+                links += 1;
+                if target.is_absolute() {
+                    at = PathBuf::new();
+                }
+                left.extend(reversed(&target));
+            }
+            _ => at = next,
+        }
+    }
+    root.join(at)
 }
 
 /// Whether it is a file with code of 32 bits (`narrow`), or of 64, by its header (elf(5)): directories may have both, and to read

@@ -16,7 +16,7 @@ use super::debuginfod::Servers;
 use super::error::TargetError;
 use super::index_file::IndexFile;
 use super::kernel::{Root, SearchOptions};
-use super::libraries;
+use super::libraries::{self, resolved};
 use super::object::Object;
 use super::places::debug_places;
 use crate::Elf;
@@ -447,9 +447,6 @@ impl Programs {
     }
 }
 
-/// Symbolic links that are followed in one path (MAXSYMLINKS of the kernel).
-const MOST_LINKS: usize = 40;
-
 /// Without symbolic links, as far as they lead somewhere; below the root directory of a process as that sees them.
 fn canonical(path: &Path) -> PathBuf {
     match in_root_of_process(path) {
@@ -467,35 +464,6 @@ fn in_root_of_process(path: &Path) -> Option<(PathBuf, PathBuf)> {
     let is_root = parts.next()? == Component::Normal("root".as_ref());
     let root = Path::new("/proc").join(process).join("root");
     (begins && is_process && is_root).then(|| (root, parts.as_path().to_path_buf()))
-}
-
-/// A path below a directory that stands for `/`, without symbolic links.
-pub(super) fn resolved(root: &Path, inside: &Path) -> PathBuf {
-    let reversed = |path: &Path| -> Vec<PathBuf> {
-        let parts = path.components().filter(|part| !matches!(part, Component::RootDir | Component::CurDir));
-        let mut parts: Vec<PathBuf> = parts.map(|part| PathBuf::from(part.as_os_str())).collect();
-        parts.reverse();
-        parts
-    };
-    let (mut at, mut left, mut links) = (PathBuf::new(), reversed(inside), 0);
-    while let Some(part) = left.pop() {
-        if part == Path::new("..") {
-            at.pop();
-            continue;
-        }
-        let next = at.join(&part);
-        match fs::read_link(root.join(&next)) {
-            Ok(target) if links < MOST_LINKS => {
-                links += 1;
-                if target.is_absolute() {
-                    at = PathBuf::new();
-                }
-                left.extend(reversed(&target));
-            }
-            _ => at = next,
-        }
-    }
-    root.join(at)
 }
 
 /// A debug file of a root directory that the user of some process may have made: only one that is on the program's own file
