@@ -150,7 +150,8 @@ impl Asked<'_> {
         resolver: &mut Resolver,
     ) -> Result<Vec<Site>, PointError> {
         let Asked { point, object, lines, text, component } = *self;
-        let code = Code::of(point, object, resolver)?;
+        // A program without a place is none of the session's.
+        let mut code: Option<Code> = None;
         let mut sites = Vec::new();
         // Of a program: which sites have a statement, and where the function begins that each is of.
         let mut taken: BTreeMap<(Address, String, u32), (usize, u32)> = BTreeMap::new();
@@ -175,6 +176,10 @@ impl Asked<'_> {
             let begun = beginnings_of(object, &statements, &wanted);
             for (line, address) in begun.iter().copied() {
                 let alike = begun.iter().filter(|(other, _)| *other == line).count();
+                let code = match code {
+                    Some(code) => code,
+                    None => *code.insert(Code::of(point, object, resolver)?),
+                };
                 match code.at_statement(object, address) {
                     Ok(attachment) => {
                         let found = site(object, id, &function, (line, alike), address, attachment);

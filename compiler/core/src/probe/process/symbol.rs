@@ -88,6 +88,10 @@ fn sites(
     found: Vec<CodeSymbol>,
     is_pattern: bool,
 ) -> Result<(Vec<(Site, Address)>, Option<&'static str>), PointError> {
+    // A program without a place is none of the session's.
+    if found.is_empty() {
+        return Ok((Vec::new(), None));
+    }
     let code = Code::of(point, object, resolver)?;
     let mut refused = None;
     let mut refuse = |resolver: &mut Resolver, symbol: &str, why: &'static str| {
