@@ -155,6 +155,8 @@ struct EntryAttributes {
     external: bool,
     located: bool,
     exports: bool,
+    /// It has only the signature of a type in a unit of its own.
+    signed: bool,
     file: u32,
 }
 
@@ -392,6 +394,16 @@ pub(super) fn has_names(tag: DwTag) -> bool {
 
 /// Namespaces and types around an entry, as the index has them: `ns::Class`, or nothing. None: it is in a function, or too deep.
 pub(super) fn scope_around(store: &Store, die: Die) -> Result<Option<String>, EntryError> {
+    let mut die = die;
+    // Where it is declared: in a unit of its own gcc writes a type outside its namespace.
+    for _ in 0..MOST_SCOPES {
+        let (unit, entry) = store.entry(die)?;
+        let declared = store.reference_attr(unit, &entry, gimli::DW_AT_specification)?;
+        match declared.filter(|declared| store.slot_of(*declared).ok() == store.slot_of(die).ok()) {
+            Some(declared) => die = declared,
+            None => break,
+        }
+    }
     let slot = store.slot_of(die)?;
     let unit = store.unit(slot)?;
     let Some(root) = Entries::of(unit)?.next()? else { return Ok(None) };
@@ -410,7 +422,10 @@ pub(super) fn scope_around(store: &Store, die: Die) -> Result<Option<String>, En
     let mut scope = String::new();
     for entry in around.into_iter().rev() {
         let (unit, entry) = store.entry(entry)?;
-        let name = entry.attr_value(gimli::DW_AT_name).and_then(|value| store.string(unit, value));
+        let name = match entry.attr_value(gimli::DW_AT_name) {
+            Some(name) => store.string(unit, name),
+            None => signed_name(store, unit, &entry)?,
+        };
         scope = within(&scope, name);
     }
     Ok(Some(scope))
@@ -433,6 +448,15 @@ fn nesting(unit: &Unit) -> Result<Nesting, EntryError> {
         Ok(is_scope)
     })?;
     Ok(nesting)
+}
+
+/// The name of the type of which an entry has only the signature.
+fn signed_name(store: &Store, unit: &Unit, entry: &Entry) -> Result<Option<Text>, EntryError> {
+    let Some(value) = entry.attr_value(gimli::DW_AT_signature) else { return Ok(None) };
+    // The unit may be in a file that was not found.
+    let Ok(Some(die)) = store.reference(unit, value) else { return Ok(None) };
+    let (unit, entry) = store.entry(die)?;
+    Ok(entry.attr_value(gimli::DW_AT_name).and_then(|name| store.string(unit, name)))
 }
 
 /// Whether functions and types of the unit with that root may be inside namespaces and types.
@@ -469,6 +493,7 @@ fn is_read(name: gimli::DwAt) -> bool {
             | gimli::DW_AT_const_value
             | gimli::DW_AT_decl_file
             | gimli::DW_AT_export_symbols
+            | gimli::DW_AT_signature
     )
 }
 
@@ -481,6 +506,7 @@ impl EntryAttributes {
             gimli::DW_AT_declaration => self.declaration = matches!(value, AttributeValue::Flag(true)),
             gimli::DW_AT_external => self.external = matches!(value, AttributeValue::Flag(true)),
             gimli::DW_AT_location | gimli::DW_AT_const_value => self.located = true,
+            gimli::DW_AT_signature => self.signed = true,
             gimli::DW_AT_export_symbols => self.exports = matches!(value, AttributeValue::Flag(true)),
             gimli::DW_AT_decl_file => {
                 if let AttributeValue::FileIndex(file) = value {
@@ -529,7 +555,7 @@ impl Reading<'_> {
                 self.functions.push((self.scopes.len(), self.die(offset)));
                 self.scope_of_function(offset, seen, around)?
             }
-            _ => match text(self.store, self.index, seen)? {
+            _ => match self.name_of_scope(offset, seen)? {
                 None if tag != gimli::DW_TAG_namespace => match self.place_of_lambda(offset)? {
                     Some(place) => {
                         let function = self.functions.last().map(|(_, function)| *function);
@@ -545,6 +571,19 @@ impl Reading<'_> {
         self.scopes.push(scope);
         self.files.push(seen.file);
         Ok(())
+    }
+
+    /// clang writes no name beside the signature of a type.
+    fn name_of_scope(&self, offset: UnitOffset, seen: &EntryAttributes) -> Result<Option<Text>, EntryError> {
+        match text(self.store, self.index, seen)? {
+            None if seen.signed => {
+                let (unit, entry) = self.store.entry(self.die(offset))?;
+                let name = signed_name(self.store, unit, &entry)?;
+                name.map_or(Ok(()), |name| self.store.list(name))?;
+                Ok(name)
+            }
+            name => Ok(name),
+        }
     }
 
     fn die(&self, offset: UnitOffset) -> Die {

@@ -615,3 +615,80 @@ fn functions_with_the_same_code() {
     let known = (0..400).filter(|_| debug.prologue(id, entry).expect("is whole").is_some()).count();
     assert!((16..100).contains(&known), "{known}");
 }
+
+/// Of two types of one name that are in units of their own the one that the unit refers to, also by way of another type.
+#[test]
+fn types_of_a_unit_by_their_signatures() {
+    let one = "struct Inner { char pad[32]; int a; }; struct Outer { Inner *inner; };
+        int one(Outer *outer) { return outer->inner->a; }";
+    let two = "struct Inner { int a; }; int two(Inner *inner) { return inner->a; }";
+    let main = "struct Outer; struct Inner; int one(Outer *); int two(Inner *); int main() { return one(0) + two(0); }";
+    for version in ["-gdwarf-5", "-gdwarf-4"] {
+        let directory = linked("g++", &["-fdebug-types-section", version], &[one, two, main]);
+        let debug = open(&directory.path().join("program"));
+        let place = |function: &str| {
+            let found =
+                debug.find_type_for(only(&debug, function), "struct Inner").expect("is whole").expect("is there");
+            debug.member(found, "a").expect("a").offset
+        };
+        assert_eq!((place("one"), place("two")), (32, 0), "{version}");
+    }
+}
+
+const RHOMBUS: &str = "
+    struct Root { long id; virtual ~Root() {} };
+    struct Left : virtual Root { int left; };
+    struct Bottom : Left { int bottom; int add(int); };
+    int Bottom::add(int n) { return n; } int main() { return 0; }
+    Bottom object; Bottom *bottom = &object; int Bottom::*field; int (Bottom::*method)(int); long get() { return bottom->id; }";
+
+/// Where a virtual base is the object says; and the types of pointers to members.
+#[test]
+fn members_of_virtual_bases() {
+    for compiler in ["g++", "clang++"] {
+        for version in ["-gdwarf-5", "-gdwarf-4"] {
+            let directory = tempfile::tempdir().expect("a directory");
+            std::fs::write(directory.path().join("r.cc"), RHOMBUS).expect("written");
+            let options = ["-O1", version, "-fdebug-types-section", "-o", "r", "r.cc"];
+            let made = Command::new(compiler).current_dir(directory.path()).args(options).output();
+            let made = made.expect("the compiler runs");
+            assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+            let debug = open(&directory.path().join("r"));
+            let of = |name: &str| debug.global(name, None).expect("an index").expect("is there").type_id;
+            let Type::Pointer(Some(bottom)) = debug.get(of("bottom")).expect("a type") else { panic!("no pointer") };
+            let id = debug.member(bottom, "id").expect("id");
+            let bases: Vec<(u64, u64)> = id.bases.iter().map(|base| (base.offset, base.below)).collect();
+            assert_eq!((bases, id.offset), (vec![(0, 24)], 8), "{compiler} {version}");
+            assert_eq!(debug.member(bottom, "left").expect("left").bases, []);
+            assert_eq!(debug.type_name(of("field")), "int Bottom::*");
+            let name = debug.type_name(of("method"));
+            assert!(name.starts_with("int (Bottom::*)(struct Bottom*"), "{name}");
+            let part = debug.member(of("method"), "__pfn").expect("a pointer");
+            assert!(matches!(debug.get(part.type_id).expect("a type"), Type::Pointer(Some(_))));
+            assert_eq!(debug.member(of("method"), "__delta").expect("a number").offset, 8);
+        }
+    }
+}
+
+/// clang writes no name for a class whose type is in a unit of its own.
+#[test]
+fn scopes_of_types_in_units_of_their_own() {
+    let text =
+        "namespace ns { class Counter { public: static int made; int add(int); int own; }; int Counter::made = 4;
+        int Counter::add(int n) { return own += n; } }
+        int main() { ns::Counter counter; return counter.add(ns::Counter::made); }";
+    for compiler in ["g++", "clang++"] {
+        for version in ["-gdwarf-5", "-gdwarf-4"] {
+            let directory = linked(compiler, &["-fdebug-types-section", version], &[text]);
+            let debug = open(&directory.path().join("program"));
+            let found = |name: &str| {
+                let pattern = FunctionPattern { name: name.into(), file: None };
+                debug.find_functions(&pattern).expect("an index").len()
+            };
+            assert_eq!((found("ns::Counter::add"), found("Counter::*")), (1, 1), "{compiler} {version}");
+            assert!(debug.global("ns::Counter::made", None).expect("an index").is_ok(), "{compiler} {version}");
+            let counter = type_named(&debug, "ns::Counter");
+            assert!(debug.static_member(counter, "made").expect("an index").is_ok(), "{compiler} {version}");
+        }
+    }
+}
