@@ -32,11 +32,11 @@ here=$PWD
 
 # built OPTIONS...: which of the programs the module probes, and whether it came from the cache.
 built() {
-	rm -f "$here/m.ko"
-	"$SPILE" -r "$RELEASE" -v -p4 -m "$here/m" "$@" >"$here/log" 2>&1 || cat "$here/log" >&2
+	rm -f m.ko
+	"$SPILE" -r "$RELEASE" -v -p4 -m m "$@" >"$here/log" 2>&1 || cat "$here/log" >&2
 	found=
 	for each in a b; do
-		! strings "$here/m.ko" | grep -q "^$here/$each/" || found=$found$each
+		! strings m.ko | grep -q "^$here/$each/" || found=$found$each
 	done
 	echo "${found:-none}$(grep -q 'using cached module' "$here/log" && echo ' cached' || true)"
 }

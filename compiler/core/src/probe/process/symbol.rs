@@ -79,6 +79,9 @@ fn is_pattern(name: &str) -> bool {
     glob::is_pattern(name) && !name.contains("operator")
 }
 
+/// Sites with their places, and why a place cannot be probed.
+type Found = (Vec<(Site, Address)>, Option<&'static str>);
+
 /// The sites of functions, and why a place of one cannot be probed. Those that a pattern fits are left out where they are no
 /// function of their own, or may be none that returns.
 fn sites(
@@ -87,7 +90,7 @@ fn sites(
     resolver: &mut Resolver,
     found: Vec<CodeSymbol>,
     is_pattern: bool,
-) -> Result<(Vec<(Site, Address)>, Option<&'static str>), PointError> {
+) -> Result<Found, PointError> {
     // A program without a place is none of the session's.
     if found.is_empty() {
         return Ok((Vec::new(), None));
