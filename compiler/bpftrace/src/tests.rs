@@ -88,6 +88,22 @@ t:syscalls:sys_enter_execve { join(args.argv); join(args.argv, ","); }
 }
 
 #[test]
+fn fields_of_records() {
+    let programs = [
+        "t:sched:sched_switch /args.prev_state == 1/ { @[args.prev_comm] = count(); }",
+        "t:block:block_rq_complete, t:block:block_rq_error { @[args.error] = count(); }",
+        "t:sched:sched_process_wait { @[args.pid] = count(); }",
+        "t:rxrpc:rxrpc_transmit { @[args.call] = count(); }",
+        "t:sched:sched_* { @[args.prev_state] = count(); }",
+        "t:block:block_rq_issue, t:block:block_rq_complete { @ = sum(args.nr_sector); }",
+        // Its arguments are the parameters.
+        "rt:sched_switch { @[args.prev_state] = count(); }",
+    ];
+    let all: Vec<String> = programs.iter().map(|program| translated(program)).collect();
+    insta::assert_snapshot!(all.join("\n"));
+}
+
+#[test]
 fn what_has_no_counterpart_is_an_error() {
     let programs = [
         "kprobe:f+4 { }",

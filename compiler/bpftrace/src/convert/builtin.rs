@@ -6,6 +6,7 @@ use spile_source::Span;
 
 use super::super::points::Place;
 use super::Handler;
+use super::fields::{self, Field};
 use super::value::{Kind, Value};
 
 impl Handler<'_> {
@@ -86,15 +87,28 @@ impl Handler<'_> {
         match self.place {
             Place::Other | Place::Marker => self.wrong("this probe has no `args`", span),
             Place::Return { .. } => Value::typed(format!("@entry(${name})")),
-            Place::Tracepoint => match super::fields::expression(&self.point, name) {
-                Some(text) => {
-                    self.script.members = true;
-                    Value::typed(text)
-                }
-                None => Value::typed(format!("${name}")),
-            },
+            Place::Tracepoint => self.field_of_record(name, span),
             Place::Entry => Value::typed(format!("${name}")),
         }
+    }
+
+    /// `args.NAME` of a tracepoint.
+    fn field_of_record(&mut self, name: &str, span: Span) -> Value {
+        let mut fields: Vec<Field> = self.points.iter().map(|point| fields::field(point, name)).collect();
+        fields.dedup();
+        let instead = match fields.as_slice() {
+            [Field::Parameter] => return Value::typed(format!("${name}")),
+            [Field::Expression(text, helper)] => {
+                self.script.members = true;
+                self.script.helpers.extend(*helper);
+                return Value::typed(text);
+            }
+            [_] => {
+                "the kernel makes the record from parameters, and the one of this name is another value: spile -L POINT lists them"
+            }
+            _ => "the kernel makes it in another way for each of these points: write a probe for each",
+        };
+        self.no_counterpart(format!("`args.{name}` of this record"), span, instead)
     }
 }
 

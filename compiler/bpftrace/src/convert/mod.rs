@@ -57,7 +57,7 @@ pub fn script(
 }
 
 /// Functions that a script declares if it uses them.
-const HELPERS: [(&str, &str); 4] = [
+const HELPERS: [(&str, &str); 6] = [
     (
         "text_at",
         "# Text at an address of the kernel, or of the current process; empty if it cannot be read.\n\
@@ -92,6 +92,41 @@ const HELPERS: [(&str, &str); 4] = [
          \t\ttext .= (index ? between : \"\") . user_string(pointer)\n\
          \t}\n\
          \treturn text\n}\n",
+    ),
+    (
+        "switched_state",
+        "# The state of a process that is switched from, as its tracepoint's record has it: the highest bit that is reported.\n\
+         function switched_state:long (preempted:long, state:long, exit_state:long) {\n\
+         \tif (preempted) return 0x100\n\
+         \t# A wait for a lock of real-time kernels, and a frozen process, are reported as uninterruptible.\n\
+         \tif (state & 0x9000) return 2\n\
+         \t# Idle.\n\
+         \tif ((state & 0x402) == 0x402) return 0x80\n\
+         \tfor (bit = 0x40; bit; bit >>= 1) if ((state | exit_state) & bit) return bit\n\
+         \treturn 0\n}\n",
+    ),
+    (
+        "block_error",
+        "# The negative number of an error for a status of the block layer (blk_status_t).\n\
+         function block_error:long (status:long) {\n\
+         \t# Before kernel 5.16 it is that number already.\n\
+         \tif (status <= 0) return status\n\
+         \tif (status == 1) return -95 # EOPNOTSUPP\n\
+         \tif (status == 2) return -110 # ETIMEDOUT\n\
+         \tif (status == 3) return -28 # ENOSPC\n\
+         \tif (status == 4) return -67 # ENOLINK\n\
+         \tif (status == 5) return -121 # EREMOTEIO\n\
+         \tif (status == 6) return -52 # EBADE\n\
+         \tif (status == 7) return -61 # ENODATA\n\
+         \tif (status == 8) return -84 # EILSEQ\n\
+         \tif (status == 9) return -12 # ENOMEM\n\
+         \tif (status == 11) return -78 # EREMCHG\n\
+         \tif (status == 12) return -11 # EAGAIN\n\
+         \tif (status == 13) return -16 # EBUSY\n\
+         \tif (status == 15) return -109 # ETOOMANYREFS\n\
+         \tif (status == 16) return -75 # EOVERFLOW\n\
+         \tif (status == 17) return -19 # ENODEV\n\
+         \treturn -5 # EIO\n}\n",
     ),
 ];
 
@@ -131,7 +166,7 @@ impl Script {
         let mut handler = Handler {
             script: self,
             place,
-            point: first.text.clone(),
+            points: translated.iter().map(|point| point.text.clone()).collect(),
             locals: BTreeMap::new(),
             before: Vec::new(),
             loops: 0,
@@ -209,8 +244,8 @@ struct Local {
 struct Handler<'a> {
     script: &'a mut Script,
     place: Place,
-    /// The first of the probe's points.
-    point: String,
+    /// The probe's points.
+    points: Vec<String>,
     locals: BTreeMap<String, Local>,
     /// Statements that have to precede the current one.
     before: Vec<String>,
