@@ -89,7 +89,7 @@ const HELPERS: [(&str, &str); 6] = [
          \tfor (index = 0; index < 16; index++) {\n\
          \t\tpointer = user_long(array + 8 * index)\n\
          \t\tif (!pointer) break\n\
-         \t\ttext .= (index ? between : \"\") . user_string(pointer)\n\
+         \t\ttext .= (index ? between : \"\") . user_string(pointer, \"\")\n\
          \t}\n\
          \treturn text\n}\n",
     ),
