@@ -88,6 +88,13 @@ t:syscalls:sys_enter_execve { join(args.argv); join(args.argv, ","); }
 }
 
 #[test]
+fn what_may_be_empty_or_zero() {
+    let program = "k:f { @m = max(arg2); @a[comm] = avg(arg2); @h[comm] = hist(arg2); $d = arg1; @r %= $d; $d /= 7; }\n\
+        i:s:1 { printf(\"%d %d\\n\", @m, @a[\"x\"] / @r); print(@h[\"x\"]); print(@a[\"x\"]); clear(@m); @n = 10 / 0x10 + 3 % $1; }";
+    insta::assert_snapshot!(translated(program));
+}
+
+#[test]
 fn fields_of_records() {
     let programs = [
         "t:sched:sched_switch /args.prev_state == 1/ { @[args.prev_comm] = count(); }",

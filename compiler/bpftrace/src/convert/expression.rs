@@ -48,6 +48,9 @@ impl Handler<'_> {
             ExprKind::Step { op, before, operand } => self.step(op, *before, operand),
             ExprKind::Binary { op, left, right } => {
                 let (left, right) = (self.value(left), self.value(right));
+                if matches!(*op, "/" | "%") && !right.is_fixed() {
+                    return self.divided(&left.text, op, &right);
+                }
                 Value::compound(format!("{} {op} {}", left.operand(), right.operand()))
             }
             ExprKind::Ternary { condition, then, otherwise } => {
@@ -66,6 +69,13 @@ impl Handler<'_> {
                 self.no_counterpart("a tuple as a value", expr.span, "use a variable for each of its fields")
             }
         }
+    }
+
+    /// A quotient or remainder whose divisor may be 0.
+    pub fn divided(&mut self, left: &str, op: &str, right: &Value) -> Value {
+        let helper = if op == "/" { "quotient" } else { "remainder" };
+        self.script.helpers.insert(helper);
+        Value::number(format!("{helper}({left}, {})", right.text))
     }
 
     fn variable(&mut self, name: &str, span: Span) -> Value {

@@ -71,8 +71,20 @@ impl Map {
         format!("foreach ({keys} in {}{order}{limit})", self.global)
     }
 
-    /// The value of an element as a number or text; `element` is from [`Map::element`].
+    /// The value of an element as a number or text; `element` is from [`Map::element`]. 0 without any collected value: the operators
+    /// that need one are errors then.
     pub fn value(&self, element: &str) -> String {
+        let value = self.value_of_any(element);
+        match &self.collects {
+            Some(MapFunction::Average | MapFunction::Least | MapFunction::Greatest) => {
+                format!("(@count({element}) ? {value} : 0)")
+            }
+            _ => value,
+        }
+    }
+
+    /// The same of an element that has collected values.
+    fn value_of_any(&self, element: &str) -> String {
         match &self.collects {
             None | Some(MapFunction::Values(_)) => element.to_string(),
             Some(MapFunction::Average) => format!("@avg({element})"),
@@ -87,19 +99,24 @@ impl Map {
     /// Statements that print the whole map as bpftrace does: in the order of values, or (with `limit`) the greatest first.
     pub fn print(&self, limit: Option<&str>, divisor: Option<&str>) -> Vec<String> {
         if self.keys.is_empty() {
-            let print = self.print_element(&[], divisor);
-            return match self.is_aggregate() {
-                true => guarded(&format!("if (@count({}))", self.global), print),
-                false => print,
-            };
+            return self.print_one(&[], divisor);
         }
         let keys = self.key_names();
         let head = self.foreach(&keys, if limit.is_some() { "-" } else { "+" }, limit);
         guarded(&head, self.print_element(&keys, divisor))
     }
 
-    /// Statements that print one element.
-    pub fn print_element(&self, keys: &[String], divisor: Option<&str>) -> Vec<String> {
+    /// Statements that print the element with these keys, unless it is an aggregate without values.
+    pub fn print_one(&self, keys: &[String], divisor: Option<&str>) -> Vec<String> {
+        let print = self.print_element(keys, divisor);
+        match self.is_aggregate() {
+            true => guarded(&format!("if (@count({}))", self.element(keys)), print),
+            false => print,
+        }
+    }
+
+    /// Statements that print one element, which has values.
+    fn print_element(&self, keys: &[String], divisor: Option<&str>) -> Vec<String> {
         let element = self.element(keys);
         let divided = |value: &str| divisor.map_or(value.to_string(), |divisor| format!("{value} / {divisor}"));
         let mut line = Line::default();
@@ -114,7 +131,7 @@ impl Map {
             Some(MapFunction::Values(kind @ (Kind::KernelStack | Kind::UserStack))) => line.value(&element, *kind),
             Some(MapFunction::Values(kind)) => line.value(&divided(&element), *kind),
             Some(MapFunction::Average | MapFunction::Least | MapFunction::Greatest) => {
-                line.value(&divided(&self.value(&element)), Kind::Number);
+                line.value(&divided(&self.value_of_any(&element)), Kind::Number);
             }
             Some(MapFunction::Statistics) => {
                 for (word, operator) in [("count ", "@count"), (", average ", "@avg"), (", total ", "@sum")] {

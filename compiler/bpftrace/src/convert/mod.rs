@@ -57,7 +57,7 @@ pub fn script(
 }
 
 /// Functions that a script declares if it uses them.
-const HELPERS: [(&str, &str); 6] = [
+const HELPERS: [(&str, &str); 8] = [
     (
         "text_at",
         "# Text at an address of the kernel, or of the current process; empty if it cannot be read.\n\
@@ -92,6 +92,16 @@ const HELPERS: [(&str, &str); 6] = [
          \t\ttext .= (index ? between : \"\") . user_string(pointer, \"\")\n\
          \t}\n\
          \treturn text\n}\n",
+    ),
+    (
+        "quotient",
+        "# As bpftrace divides: by 0 it is 0.\n\
+         function quotient:long (number:long, divisor:long) {\n\treturn divisor ? number / divisor : 0\n}\n",
+    ),
+    (
+        "remainder",
+        "# As bpftrace divides: by 0 the number is what remains.\n\
+         function remainder:long (number:long, divisor:long) {\n\treturn divisor ? number % divisor : number\n}\n",
     ),
     (
         "switched_state",

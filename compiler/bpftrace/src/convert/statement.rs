@@ -125,7 +125,8 @@ impl Handler<'_> {
                     local.pointee.clone_from(&value.pointee);
                     local.typed = value.typed;
                 }
-                vec![format!("{} {op} {}", local_name(&self.script.maps, name), value.text)]
+                let name = local_name(&self.script.maps, name);
+                vec![self.assignment(&name, op, &value)]
             }
             ExprKind::Map { name, keys } => match &value.kind {
                 ExprKind::Call { name: function, arguments } if op == "=" => {
@@ -158,7 +159,19 @@ impl Handler<'_> {
             Some(_) => {}
             None => map.collects = Some(MapFunction::Values(value.kind)),
         }
-        vec![format!("{} {op} {}", map.element(&keys), value.text)]
+        let element = map.element(&keys);
+        vec![self.assignment(&element, op, &value)]
+    }
+
+    /// `target op value`, where `target` can be read too.
+    fn assignment(&mut self, target: &str, op: &str, value: &Value) -> String {
+        match op {
+            "/=" | "%=" if !value.is_fixed() => {
+                let changed = self.divided(target, op.trim_end_matches('='), value);
+                format!("{target} = {}", changed.text)
+            }
+            _ => format!("{target} {op} {}", value.text),
+        }
     }
 
     /// `@name[keys] = function(arguments)`, where the function collects values.
@@ -259,7 +272,7 @@ impl Handler<'_> {
         let keys = self.keys(name, keys);
         let map = self.script.map(name);
         if !keys.is_empty() {
-            return map.print_element(&keys, None);
+            return map.print_one(&keys, None);
         }
         let limit = rest.first().map(|limit| limit.text.clone()).filter(|limit| limit != "0");
         let divisor = rest.get(1).map(Value::operand);

@@ -67,6 +67,14 @@ impl Value {
         Value { compound: true, ..Value::new(text, Kind::Number) }
     }
 
+    /// Whether it is a number other than 0, as written in the program.
+    pub fn is_fixed(&self) -> bool {
+        let digits = self.text.trim_start_matches("0x").trim_matches('0');
+        self.text.starts_with(|letter: char| letter.is_ascii_digit())
+            && !digits.is_empty()
+            && digits.chars().all(|letter| letter.is_ascii_alphanumeric())
+    }
+
     /// As an operand of an operator.
     pub fn operand(&self) -> String {
         if self.compound { format!("({})", self.text) } else { self.text.clone() }
