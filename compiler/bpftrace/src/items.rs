@@ -69,10 +69,11 @@ impl Splitter<'_> {
                     if self.0.rest().starts_with('{') {
                         self.block(start)?;
                     }
-                    self.0.take_while(|letter| is_of_name(letter) || letter.is_whitespace() || letter == '*');
-                    if self.0.rest().starts_with(';') {
-                        self.0.at += 1;
-                    }
+                    // Names and attributes of what is declared; without a semicolon they are of the next probe.
+                    let end = self.0.at;
+                    let is_of_declaration = |letter| is_of_name(letter) || "*()[],".contains(letter);
+                    self.0.take_while(|letter: char| is_of_declaration(letter) || letter.is_whitespace());
+                    self.0.at = if self.0.rest().starts_with(';') { self.0.at + 1 } else { end };
                 }
                 "fn" | "macro" | "import" | "map" | "subprog" => {
                     self.0.at += first.len();
@@ -164,9 +165,12 @@ impl Splitter<'_> {
                 }
                 Some(_) => {
                     self.0.at += 1;
-                    if self.0.rest().trim_start().starts_with('{') {
+                    let after = self.0.at;
+                    self.0.skip_blanks()?;
+                    if self.0.rest().starts_with('{') {
                         return Ok(start + 1..end);
                     }
+                    self.0.at = after;
                 }
                 None => return Err(self.0.syntax("this filter is not closed: a `/` is missing before the `{`", start)),
             }

@@ -95,6 +95,24 @@ fn what_may_be_empty_or_zero() {
 }
 
 #[test]
+fn probes_after_declarations() {
+    for declaration in [
+        "config = { max_map_keys=10 }",
+        "config = { a=1; b=2 };",
+        "struct x { int a; }",
+        "struct x { int a; } __attribute__((packed));",
+        "typedef struct { int a; } *x, y[2];",
+        "typedef int x;",
+        "struct x;",
+    ] {
+        for probe in ["kprobe:f", "BEGIN", "k:f / 1 / // why\n", "k:f / arg0 / 2 == 1 / /* why { */"] {
+            let script = translated(&format!("{declaration}\n{probe} {{ @a = 1; }}"));
+            assert!(script.contains("a = 1\n"), "{declaration} {probe}: {script}");
+        }
+    }
+}
+
+#[test]
 fn fields_of_records() {
     let programs = [
         "t:sched:sched_switch /args.prev_state == 1/ { @[args.prev_comm] = count(); }",
