@@ -113,6 +113,14 @@ fn probes_after_declarations() {
 }
 
 #[test]
+fn loops_over_maps() {
+    let program = "k:f { @n[kstack(3), comm] = count(); @where[tid] = ustack; }\n\
+        i:s:1 { for ($kv : @n) { print($kv.0.0); printf(\"%s %s %d\\n\", $kv.0.0, $kv.0.1, $kv.1); }\n\
+        for ($kv : @where) { print($kv.1); @last = $kv.1; } print(@last); }";
+    insta::assert_snapshot!(translated(program));
+}
+
+#[test]
 fn fields_of_records() {
     let programs = [
         "t:sched:sched_switch /args.prev_state == 1/ { @[args.prev_comm] = count(); }",

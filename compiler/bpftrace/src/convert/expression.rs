@@ -105,13 +105,7 @@ impl Handler<'_> {
     fn map_element(&mut self, name: &str, keys: &[Expr]) -> Value {
         let keys = self.keys(name, keys);
         let map = self.script.map(name);
-        let kind = match &map.collects {
-            Some(MapFunction::Values(kind)) => *kind,
-            None => Kind::Unknown,
-            Some(_) => Kind::Number,
-        };
-        let element = map.element(&keys);
-        Value::of(kind, map.value(&element))
+        Value::of(map.kind(), map.value(&map.element(&keys)))
     }
 
     /// The text in an array of char that is a member or a field.
@@ -162,11 +156,10 @@ impl Handler<'_> {
         let Some((keys, value)) = entry else {
             return self.no_counterpart("a tuple as a value", span, "use a variable for each of its fields");
         };
-        let kind_of_key = |at: usize| keys.get(at).map(|key| Value::of(Kind::Unknown, key));
         let found = match (inner, number, keys.len()) {
-            (Some(at), _, _) => kind_of_key(at),
-            (None, 0, 1) => kind_of_key(0),
-            (None, 1, _) => Some(Value::of(Kind::Unknown, value)),
+            (Some(at), _, _) => keys.get(at).cloned(),
+            (None, 0, 1) => keys.first().cloned(),
+            (None, 1, _) => Some(value),
             _ => None,
         };
         found.unwrap_or_else(|| self.wrong(format!("`${variable}` has the fields 0, the key, and 1, the value"), span))

@@ -38,6 +38,15 @@ impl Map {
         !matches!(self.collects, None | Some(MapFunction::Values(_)))
     }
 
+    /// What its values are where they are read.
+    pub fn kind(&self) -> Kind {
+        match &self.collects {
+            Some(MapFunction::Values(kind)) => *kind,
+            None => Kind::Unknown,
+            Some(_) => Kind::Number,
+        }
+    }
+
     /// The names of keys in a loop: a handler may have loops over several maps, with keys of different types.
     pub fn key_names(&self) -> Vec<String> {
         match self.keys.len() {

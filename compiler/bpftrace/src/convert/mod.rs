@@ -20,7 +20,7 @@ use super::ast::Probe;
 use super::error::Problem;
 use super::points::{self, Place};
 use maps::Map;
-use value::{Kind, Pointee};
+use value::{Kind, Pointee, Value};
 
 /// Names that a script's variables cannot have: keywords, and the variables of our own loops.
 const RESERVED: [&str; 21] = [
@@ -246,8 +246,8 @@ struct Local {
     pointee: Option<Pointee>,
     /// It was assigned a context variable or a member: the compiler knows what it points to.
     typed: bool,
-    /// The variable of a loop over a map: names of the keys, and the value.
-    entry: Option<(Vec<String>, String)>,
+    /// The variable of a loop over a map: the keys, and the value.
+    entry: Option<(Vec<Value>, Value)>,
 }
 
 /// A handler under construction.

@@ -108,9 +108,10 @@ impl Handler<'_> {
         }
         let map = self.script.map(name);
         let names = map.key_names();
-        let value = map.value(&map.element(&names));
+        let value = Value::of(map.kind(), map.value(&map.element(&names)));
         let head = map.foreach(&names, "", None);
-        let entry = Some((names, value));
+        let kinds = map.keys.iter().copied();
+        let entry = Some((names.into_iter().zip(kinds).map(|(name, kind)| Value::of(kind, name)).collect(), value));
         self.locals.insert(variable.to_string(), Local { entry, ..Local::default() });
         self.loop_of(head, body)
     }
