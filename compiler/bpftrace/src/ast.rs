@@ -73,6 +73,29 @@ pub enum Statement {
     Declare,
 }
 
+impl Statement {
+    /// Whether it changes the map of this name.
+    pub fn changes(&self, map: &str) -> bool {
+        let changes = |expr: &Expr| expr.kind.changes(map);
+        let any = |body: &[Statement]| body.iter().any(|statement| statement.changes(map));
+        match self {
+            Statement::Assign { target, value, .. } => {
+                matches!(&target.kind, ExprKind::Map { name, .. } if name == map) || changes(target) || changes(value)
+            }
+            Statement::Expr(expr) => changes(expr),
+            Statement::If { condition, then, otherwise, .. } => {
+                changes(condition) || any(then) || otherwise.as_deref().is_some_and(any)
+            }
+            Statement::While { condition: first, body } | Statement::Unroll { times: first, body } => {
+                changes(first) || any(body)
+            }
+            Statement::Range { from, to, body, .. } => changes(from) || changes(to) || any(body),
+            Statement::Each { body, .. } => any(body),
+            Statement::Break | Statement::Continue | Statement::Return | Statement::Declare => false,
+        }
+    }
+}
+
 /// An expression with its position.
 #[derive(Clone, Debug)]
 pub struct Expr {
@@ -160,6 +183,19 @@ pub struct Type {
 }
 
 impl ExprKind {
+    /// Whether its evaluation changes the map of this name.
+    fn changes(&self, map: &str) -> bool {
+        let is_map = |expr: &Expr| matches!(&expr.kind, ExprKind::Map { name, .. } if name == map);
+        let own = match self {
+            ExprKind::Step { operand, .. } => is_map(operand),
+            ExprKind::Call { name, arguments } => {
+                matches!(name.as_str(), "delete" | "clear" | "zero") && arguments.first().is_some_and(is_map)
+            }
+            _ => false,
+        };
+        own || self.children().any(|child| child.kind.changes(map))
+    }
+
     /// Its parts.
     fn children(&self) -> Box<dyn Iterator<Item = &Expr> + '_> {
         match self {

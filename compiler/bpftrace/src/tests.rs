@@ -121,6 +121,16 @@ fn loops_over_maps() {
 }
 
 #[test]
+fn loops_that_change_their_map() {
+    let program = "k:f { @n[comm, pid] = count(); @a[tid] = avg(arg0); @z[comm] = count(); }\n\
+        i:s:1 { for ($kv : @n) { if ($kv.1 > 1) { delete(@n[$kv.0.0, $kv.0.1]); } }\n\
+        for ($kv : @a) { printf(\"%d %d\\n\", $kv.0, $kv.1); delete(@a, $kv.0); }\n\
+        for ($kv : @z) { for ($other : @z) { @z[$other.0]++; } }\n\
+        zero(@z); for ($kv : @z) { print(@z[$kv.0]); } }";
+    insta::assert_snapshot!(translated(program));
+}
+
+#[test]
 fn fields_of_records() {
     let programs = [
         "t:sched:sched_switch /args.prev_state == 1/ { @[args.prev_comm] = count(); }",

@@ -152,7 +152,7 @@ impl Handler<'_> {
             return self.no_counterpart("`len` in a loop", span, "count in a variable of your own");
         }
         let map = self.script.map(name);
-        let (global, keys) = (map.global.clone(), map.key_names());
+        let (global, keys) = (map.global.clone(), map.key_names(0));
         let keys = if keys.len() == 1 { keys.concat() } else { format!("[{}]", keys.join(", ")) };
         let count = format!("length_of_{global}");
         self.before.push(format!("{count} = 0"));

@@ -47,11 +47,13 @@ impl Map {
         }
     }
 
-    /// The names of keys in a loop: a handler may have loops over several maps, with keys of different types.
-    pub fn key_names(&self) -> Vec<String> {
+    /// The names of keys in a loop inside `loops` others: a handler may have loops over several maps, with keys of different types, and
+    /// over one map inside each other.
+    pub fn key_names(&self, loops: usize) -> Vec<String> {
+        let of_loop = if loops > 0 { format!("_{loops}") } else { String::new() };
         match self.keys.len() {
-            1 => vec![format!("{}_key", self.global)],
-            count => (1..=count).map(|number| format!("{}_key{number}", self.global)).collect(),
+            1 => vec![format!("{}_key{of_loop}", self.global)],
+            count => (1..=count).map(|number| format!("{}_key{number}{of_loop}", self.global)).collect(),
         }
     }
 
@@ -67,6 +69,7 @@ impl Map {
             _ => format!("[{}]", keys.join(", ")),
         };
         let order = match &self.collects {
+            _ if order.is_empty() => String::new(),
             None | Some(MapFunction::Values(Kind::KernelStack | Kind::UserStack)) => String::new(),
             Some(MapFunction::Values(_)) => order.to_string(),
             Some(MapFunction::Average) => format!(" @avg{order}"),
@@ -105,12 +108,13 @@ impl Map {
         }
     }
 
-    /// Statements that print the whole map as bpftrace does: in the order of values, or (with `limit`) the greatest first.
-    pub fn print(&self, limit: Option<&str>, divisor: Option<&str>) -> Vec<String> {
+    /// Statements that print the whole map as bpftrace does: in the order of values, or (with `limit`) the greatest first;
+    /// `loops`: around them.
+    pub fn print(&self, limit: Option<&str>, divisor: Option<&str>, loops: usize) -> Vec<String> {
         if self.keys.is_empty() {
             return self.print_one(&[], divisor);
         }
-        let keys = self.key_names();
+        let keys = self.key_names(loops);
         let head = self.foreach(&keys, if limit.is_some() { "-" } else { "+" }, limit);
         guarded(&head, self.print_element(&keys, divisor))
     }

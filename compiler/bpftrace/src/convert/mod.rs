@@ -145,6 +145,8 @@ const HELPERS: [(&str, &str); 8] = [
 struct Script {
     /// In the order of their first use.
     maps: Vec<Map>,
+    /// Arrays for copies of maps that change in their own loop.
+    copies: BTreeSet<String>,
     /// Names of `HELPERS`.
     helpers: BTreeSet<&'static str>,
     /// `elapsed` is used.
@@ -218,7 +220,8 @@ impl Script {
             text.push_str("\nglobal began\nprobe begin(-1000) { began = ktime_get_ns() }\n");
         }
         if !self.maps.is_empty() {
-            let names: Vec<&str> = self.maps.iter().map(|map| map.global.as_str()).collect();
+            let names = self.maps.iter().map(|map| &map.global).chain(&self.copies);
+            let names: Vec<&str> = names.map(String::as_str).collect();
             text.push_str(&format!("\nglobal {}\n", names.join(", ")));
         }
         for (name, helper) in HELPERS {
@@ -230,7 +233,7 @@ impl Script {
         let printed: Vec<&Map> = self.maps.iter().filter(|map| map.collects.is_some()).collect();
         if !printed.is_empty() {
             text.push_str("\n# As bpftrace does at the end.\nprobe end {\n");
-            for line in printed.iter().flat_map(|map| map.print(None, None)) {
+            for line in printed.iter().flat_map(|map| map.print(None, None, 0)) {
                 text.push_str(&format!("\t{line}\n"));
             }
             text.push_str("}\n");

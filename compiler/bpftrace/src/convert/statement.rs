@@ -7,7 +7,7 @@ use spile_source::Span;
 use super::super::ast::{Expr, ExprKind, Statement};
 use super::call::NOW;
 use super::expression::local_name;
-use super::maps::MapFunction;
+use super::maps::{Map, MapFunction};
 use super::value::{Kind, Value};
 use super::{Handler, Local, format};
 
@@ -99,6 +99,7 @@ impl Handler<'_> {
     }
 
     fn each(&mut self, variable: &str, map: &Expr, body: &[Statement]) -> Vec<String> {
+        let span = map.span;
         let ExprKind::Map { name, keys } = &map.kind else {
             self.wrong("a loop goes over a map, @name, or over numbers, 0..10", map.span);
             return Vec::new();
@@ -106,14 +107,41 @@ impl Handler<'_> {
         if !keys.is_empty() {
             self.wrong("a loop goes over a whole map", map.span);
         }
-        let map = self.script.map(name);
-        let names = map.key_names();
-        let value = Value::of(map.kind(), map.value(&map.element(&names)));
-        let head = map.foreach(&names, "", None);
+        let changes = body.iter().any(|statement| statement.changes(name));
+        let map = self.script.map(name).clone();
+        let names = map.key_names(self.loops);
+        if map.keys.is_empty() {
+            self.no_counterpart("a loop over a map without keys", span, "use its value");
+        }
+        let (before, head, value) = match changes {
+            true => self.copy(&map, &names),
+            false => (Vec::new(), map.foreach(&names, "", None), map.value(&map.element(&names))),
+        };
+        let value = Value::of(map.kind(), value);
         let kinds = map.keys.iter().copied();
         let entry = Some((names.into_iter().zip(kinds).map(|(name, kind)| Value::of(kind, name)).collect(), value));
         self.locals.insert(variable.to_string(), Local { entry, ..Local::default() });
-        self.loop_of(head, body)
+        let lines = self.loop_of(head, body);
+        before.into_iter().chain(lines).collect()
+    }
+
+    /// For a loop over a map that changes in it, which no script can do: the statements that copy the map, the head of a loop over
+    /// the copy, and the value of an entry.
+    fn copy(&mut self, map: &Map, names: &[String]) -> (Vec<String>, String, String) {
+        let mut copy = format!("entries_of_{}", map.global);
+        // A loop inside one over the same map needs another.
+        copy.extend((self.loops > 0).then(|| format!("_{}", self.loops)));
+        while self.script.maps.iter().any(|map| map.global == copy) {
+            copy.push('_');
+        }
+        self.script.copies.insert(copy.clone());
+        let copied = Map { global: copy.clone(), collects: None, ..map.clone() };
+        let element = copied.element(names);
+        let lines = vec![
+            format!("delete {copy}"),
+            format!("{} {element} = {}", map.foreach(names, "", None), map.value(&map.element(names))),
+        ];
+        (lines, copied.foreach(names, "", None), element)
     }
 
     fn assign(&mut self, target: &Expr, op: &str, value: &Expr) -> Vec<String> {
@@ -271,24 +299,27 @@ impl Handler<'_> {
         let rest: Vec<Value> = rest.iter().map(|value| self.value(value)).collect();
         // The keys as expressions are evaluated once for the text and once for the element: none has effects.
         let keys = self.keys(name, keys);
+        let loops = self.loops;
         let map = self.script.map(name);
         if !keys.is_empty() {
             return map.print_one(&keys, None);
         }
         let limit = rest.first().map(|limit| limit.text.clone()).filter(|limit| limit != "0");
         let divisor = rest.get(1).map(Value::operand);
-        map.print(limit.as_deref(), divisor.as_deref())
+        map.print(limit.as_deref(), divisor.as_deref(), loops)
     }
 
     fn zero(&mut self, name: &str) -> Vec<String> {
-        let map = self.script.map(name);
+        let map = self.script.map(name).clone();
         if map.is_aggregate() {
             return vec![format!("delete {}", map.global)];
         }
         if map.keys.is_empty() {
             return vec![format!("{} = 0", map.global)];
         }
-        let keys = map.key_names();
-        vec![map.foreach(&keys, "", None), format!("\t{} = 0", map.element(&keys))]
+        let keys = map.key_names(self.loops);
+        let (mut lines, head, _) = self.copy(&map, &keys);
+        lines.push(format!("{head} {} = 0", map.element(&keys)));
+        lines
     }
 }
