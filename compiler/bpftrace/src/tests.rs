@@ -81,7 +81,7 @@ kprobe:f /comm == "dd" && (arg0 & 0xf0) != 0x10/ {
   if ($1 > $#) { printf("%s\n", str($2)); }
 }
 fexit:nfs:nfs_open { @[args.inode->i_ino, retval] = count(); @string[tid] = str(args.inode == 0 ? 1 : 2, 200); }
-interval:ms:100 { @elapsed = elapsed; print(@elapsed); printf("%s", strftime("%Y %H:%M:%S", nsecs)); printf("%s", strftime("%T", @elapsed)); exit(); }
+interval:ms:100 { @elapsed = elapsed; print(@elapsed); printf("%s", strftime("%Y %H:%M:%S", nsecs)); printf("%s", strftime("%d|%e", nsecs)); printf("%s", strftime("%T", @elapsed)); exit(); }
 t:syscalls:sys_enter_execve { join(args.argv); join(args.argv, ","); }
 "#;
     insta::assert_snapshot!(translated(program));
@@ -131,6 +131,22 @@ fn loops_that_change_their_map() {
 }
 
 #[test]
+fn maps_cleared_at_the_end() {
+    let script = translated(
+        "k:f { @x = 1; @y++; @z = 1; @k[tid] = 1; } END { clear(@x); if (@z) { clear(@z); } clear(@k); delete(@y); clear(@w); @w = 2; }",
+    );
+    let last = script.split("As bpftrace does at the end.").nth(1).unwrap();
+    assert!(
+        !last.contains("@x")
+            && !last.contains("@y")
+            && last.contains("@z")
+            && last.contains("@w")
+            && last.contains("@k"),
+        "{last}"
+    );
+}
+
+#[test]
 fn fields_of_records() {
     let programs = [
         "t:sched:sched_switch /args.prev_state == 1/ { @[args.prev_comm] = count(); }",
@@ -160,6 +176,7 @@ fn what_has_no_counterpart_is_an_error() {
         "kprobe:f { @ = bswap(arg0); }",
         "kprobe:f { @ = hist(arg0, 3); }",
         "kprobe:f { @ = nsecs(sw_tai); }",
+        "kprobe:f { @ = hist(arg0); print(@, 0, 10); }",
         "fn f($x: int64): int64 { return $x; }",
         "kprobe:f { printf(\"%s\", strftime(\"%j\", nsecs)); }",
         // Not bpftrace.

@@ -52,6 +52,9 @@ pub fn conversions(format: &str) -> Vec<char> {
     found
 }
 
+/// Stands for the place of the day with two digits.
+const DAY: usize = usize::MAX;
+
 /// The time format, with its quotes, as an expression of a script; `seconds` since 1970. `None` for a conversion that
 /// ctime() does not print.
 pub fn time(format: &str, seconds: &str) -> Option<String> {
@@ -72,7 +75,8 @@ pub fn time(format: &str, seconds: &str) -> Option<String> {
             }
             'a' => (0, 3),
             'b' | 'h' => (4, 3),
-            'd' | 'e' => (8, 2),
+            'e' => (8, 2),
+            'd' => (DAY, 2),
             'H' => (11, 2),
             'M' => (14, 2),
             'S' => (17, 2),
@@ -85,7 +89,11 @@ pub fn time(format: &str, seconds: &str) -> Option<String> {
         if !text.is_empty() {
             pieces.push(format!("\"{}\"", std::mem::take(&mut text)));
         }
-        pieces.push(format!("substr(tz_ctime({seconds}), {start}, {length})"));
+        pieces.push(match start {
+            // With a zero in front, where ctime() has a blank.
+            DAY => format!("sprintf(\"%02d\", strtol(substr(tz_ctime({seconds}), 8, 2), 10))"),
+            _ => format!("substr(tz_ctime({seconds}), {start}, {length})"),
+        });
     }
     if !text.is_empty() || pieces.is_empty() {
         pieces.push(format!("\"{text}\""));

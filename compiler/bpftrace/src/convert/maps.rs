@@ -30,6 +30,8 @@ pub struct Map {
     pub keys: Vec<Kind>,
     /// `None` if nothing assigns to it.
     pub collects: Option<MapFunction>,
+    /// It is cleared at the end: without keys it would be printed as 0.
+    pub is_cleared: bool,
 }
 
 impl Map {

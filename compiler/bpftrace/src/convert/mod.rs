@@ -183,6 +183,7 @@ impl Script {
             before: Vec::new(),
             loops: 0,
             blocks: 0,
+            filtered: probe.filter.is_some(),
         };
         let mut lines = Vec::new();
         if let Some(filter) = &probe.filter {
@@ -203,7 +204,7 @@ impl Script {
                 _ if RESERVED.contains(&name) || name == ANONYMOUS => format!("{name}_"),
                 _ => name.to_string(),
             };
-            self.maps.push(Map { name: name.to_string(), global, keys: Vec::new(), collects: None });
+            self.maps.push(Map { name: name.to_string(), global, keys: Vec::new(), collects: None, is_cleared: false });
             self.maps.len() - 1
         });
         #[expect(clippy::indexing_slicing, reason = "the position of an element")]
@@ -230,7 +231,8 @@ impl Script {
             }
         }
         text.push_str(&self.text);
-        let printed: Vec<&Map> = self.maps.iter().filter(|map| map.collects.is_some()).collect();
+        let printed: Vec<&Map> =
+            self.maps.iter().filter(|map| map.collects.is_some() && !(map.is_cleared && map.keys.is_empty())).collect();
         if !printed.is_empty() {
             text.push_str("\n# As bpftrace does at the end.\nprobe end {\n");
             for line in printed.iter().flat_map(|map| map.print(None, None, 0)) {
@@ -266,4 +268,6 @@ struct Handler<'a> {
     loops: usize,
     /// The number of blocks around it, those of loops included.
     blocks: usize,
+    /// The probe has a filter.
+    filtered: bool,
 }

@@ -181,7 +181,9 @@ impl Handler<'_> {
     fn set(&mut self, name: &str, keys: &[Expr], op: &str, value: &Expr) -> Vec<String> {
         let value = self.value(value);
         let keys = self.keys(name, keys);
+        let is_end = self.is_end();
         let map = self.script.map(name);
+        map.is_cleared &= !is_end;
         // A number if it is one anywhere.
         match &mut map.collects {
             Some(MapFunction::Values(kind)) if *kind == Kind::Unknown => *kind = value.kind,
@@ -221,8 +223,10 @@ impl Handler<'_> {
             _ => return None,
         };
         let keys = self.keys(name, keys);
+        let is_end = self.is_end();
         let map = self.script.map(name);
         map.collects = Some(collects);
+        map.is_cleared &= !is_end;
         Some(vec![format!("{}{change}", map.element(&keys))])
     }
 
@@ -249,13 +253,17 @@ impl Handler<'_> {
                 let text = self.call(name, arguments, span).text;
                 vec![format!("println({text})")]
             }
-            ("print", [Expr { kind: ExprKind::Map { name, keys }, .. }, rest @ ..]) => self.print_map(name, keys, rest),
+            ("print", [Expr { kind: ExprKind::Map { name, keys }, .. }, rest @ ..]) => {
+                self.print_map(name, keys, rest, span)
+            }
             ("print", [value]) => self.print(value),
             ("clear", [Expr { kind: ExprKind::Map { name, .. }, .. }]) => {
+                self.cleared(name);
                 vec![format!("delete {}", self.script.map(name).global)]
             }
             ("zero", [Expr { kind: ExprKind::Map { name, .. }, .. }]) => self.zero(name),
             ("delete", [Expr { kind: ExprKind::Map { name, keys }, .. }, rest @ ..]) => {
+                self.cleared(name);
                 let keys = match rest {
                     [key] => self.keys(name, &key.clone().into_keys()),
                     _ => self.keys(name, keys),
@@ -295,7 +303,17 @@ impl Handler<'_> {
         }]
     }
 
-    fn print_map(&mut self, name: &str, keys: &[Expr], rest: &[Expr]) -> Vec<String> {
+    fn is_end(&self) -> bool {
+        self.points.iter().all(|point| point == "end")
+    }
+
+    /// Notes that a map is removed in any case, if this is the end.
+    fn cleared(&mut self, name: &str) {
+        let is_end = self.blocks == 0 && !self.filtered && self.is_end();
+        self.script.map(name).is_cleared |= is_end;
+    }
+
+    fn print_map(&mut self, name: &str, keys: &[Expr], rest: &[Expr], span: Span) -> Vec<String> {
         let rest: Vec<Value> = rest.iter().map(|value| self.value(value)).collect();
         // The keys as expressions are evaluated once for the text and once for the element: none has effects.
         let keys = self.keys(name, keys);
@@ -306,6 +324,10 @@ impl Handler<'_> {
         }
         let limit = rest.first().map(|limit| limit.text.clone()).filter(|limit| limit != "0");
         let divisor = rest.get(1).map(Value::operand);
+        if divisor.is_some() && matches!(map.collects, Some(MapFunction::Histogram | MapFunction::Linear(..))) {
+            self.no_counterpart("a divisor of a histogram", span, "divide the values: hist(value / 1000)");
+            return Vec::new();
+        }
         map.print(limit.as_deref(), divisor.as_deref(), loops)
     }
 
