@@ -82,7 +82,16 @@ fn has_come(pipe: &File, timeout: PollTimeout) -> Result<bool> {
 /// Creates the file, or empties it, as `File::create` does, without waiting for the reader of a pipe. Errors: those of the
 /// system; the file is a pipe that nobody reads, or a socket.
 pub fn create(path: &Path) -> Result<File> {
-    let options = OpenOptions::new().write(true).create(true).truncate(true).custom_flags(libc::O_NONBLOCK).open(path);
+    open_output(path, true)
+}
+
+/// The same, but what the file holds stays until it is overwritten: for output that may not come.
+pub fn create_for_later(path: &Path) -> Result<File> {
+    open_output(path, false)
+}
+
+fn open_output(path: &Path, empty: bool) -> Result<File> {
+    let options = OpenOptions::new().write(true).create(true).truncate(empty).custom_flags(libc::O_NONBLOCK).open(path);
     let file = options.map_err(|error| match error.raw_os_error() {
         Some(libc::ENXIO) => Error::other("a pipe that nobody reads, or a socket"),
         _ => error,

@@ -3,6 +3,7 @@
 //! `spile report`.
 
 use std::ffi::{OsStr, OsString};
+use std::fs::File;
 use std::io::{self, BufReader, IsTerminal, Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
@@ -88,22 +89,70 @@ fn is_recording(path: &OsStr) -> bool {
     read.is_ok() && crate::is_recording(&bytes)
 }
 
+/// The file of the page, opened before the script runs: the session is over when there is something to write.
+struct Page<'a> {
+    path: &'a Path,
+    file: File,
+    /// There was no file.
+    is_new: bool,
+    is_written: bool,
+}
+
+impl<'a> Page<'a> {
+    fn open(path: &'a Path) -> Result<Page<'a>, String> {
+        let is_new = path.symlink_metadata().is_err();
+        let file = spile_base::read::create_for_later(path).map_err(|error| named(path, &error))?;
+        Ok(Page { path, file, is_new, is_written: false })
+    }
+
+    fn write(&mut self, page: &str) -> Result<(), String> {
+        self.is_written = true;
+        // Devices and pipes have no length.
+        if self.file.metadata().is_ok_and(|found| found.is_file()) {
+            self.file.set_len(0).map_err(|error| named(self.path, &error))?;
+        }
+        self.file.write_all(page.as_bytes()).map_err(|error| named(self.path, &error))
+    }
+}
+
+impl Drop for Page<'_> {
+    fn drop(&mut self) {
+        if self.is_new && !self.is_written {
+            let _ = std::fs::remove_file(self.path);
+        }
+    }
+}
+
+fn named(path: &Path, error: &io::Error) -> String {
+    format!("{}: {error}", path.display())
+}
+
 fn report(arguments: &Arguments) -> Result<ExitCode, String> {
+    let mut output = None;
     let before = arguments.compare.as_deref().map(|path| Ok::<_, String>((path, collect(path)?))).transpose()?;
+    let mut open_page = || {
+        output = arguments.output.as_deref().map(Page::open).transpose()?;
+        Ok::<(), String>(())
+    };
     let (collected, status) = match arguments.rest.as_slice() {
-        [file] if is_recording(file) => (collect(Path::new(file))?, ExitCode::SUCCESS),
+        [file] if is_recording(file) => {
+            let collected = collect(Path::new(file))?;
+            open_page()?;
+            (collected, ExitCode::SUCCESS)
+        }
         [file] if !Path::new(file).exists() => {
             return Err(format!("{}: there is no such file", file.to_string_lossy()));
         }
-        words => run(words)?,
+        words => {
+            open_page()?;
+            run(words)?
+        }
     };
     let name = before.as_ref().map(|(path, collected)| (path.to_string_lossy().into_owned(), collected));
-    match &arguments.output {
-        Some(path) => {
+    match &mut output {
+        Some(output) => {
             let page = page::page(&collected, name.as_ref().map(|(name, before)| (name.as_str(), *before)));
-            spile_base::read::create(path)
-                .and_then(|mut file| file.write_all(page.as_bytes()))
-                .map_err(|error| format!("{}: {error}", path.display()))?;
+            output.write(&page)?;
         }
         None => {
             let is_terminal = io::stdout().is_terminal();
@@ -179,4 +228,28 @@ fn columns() -> usize {
         return size.ws_col.into();
     }
     std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok()).unwrap_or(80)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A script that is run here would be an argument of the tests' program.
+    fn of_script(output: &Path) -> String {
+        let rest = vec!["-e".into(), "probe begin { exit() }".into()];
+        report(&Arguments { output: Some(output.into()), compare: None, rest }).unwrap_err()
+    }
+
+    #[test]
+    fn a_page_is_opened_before_the_script_runs() {
+        let directory = Scratch::new().unwrap();
+        let message = of_script(&directory.path().join("none/page.html"));
+        assert!(message.contains("none/page.html: No such file"), "{message}");
+        // A script that does not run leaves the page as it was.
+        let page = directory.path().join("page.html");
+        assert!(of_script(&page).contains("was not run") && !page.exists());
+        std::fs::write(&page, "before").unwrap();
+        assert!(of_script(&page).contains("was not run"));
+        assert_eq!(std::fs::read_to_string(&page).unwrap(), "before");
+    }
 }
