@@ -12,6 +12,7 @@ use clap::{Parser, ValueEnum};
 use spile_abi::escape;
 use spile_abi::say::say;
 use spile_base::progress::Progress;
+use spilerun::records::recording::read::RecordingError;
 
 use crate::csv::Csv;
 use crate::event::{Event, Session, What};
@@ -152,8 +153,19 @@ fn open(path: &Path) -> Result<Box<dyn Read>, String> {
     Ok(Box::new(BufReader::new(file)))
 }
 
+/// Reads on from its beginning, if that is one of a recording: the output is not touched for anything else.
+fn checked(mut from: Box<dyn Read>) -> Result<Box<dyn Read>, String> {
+    let mut first = Vec::new();
+    let most = spilerun::records::recording::MAGIC.len() as u64;
+    from.by_ref().take(most).read_to_end(&mut first).map_err(|error| RecordingError::Read(error).to_string())?;
+    match crate::is_recording(&first) {
+        true => Ok(Box::new(io::Cursor::new(first).chain(from))),
+        false => Err(RecordingError::NotOne.to_string()),
+    }
+}
+
 fn replay(arguments: &Arguments) -> Result<(), String> {
-    let from = open(&arguments.file)?;
+    let from = checked(open(&arguments.file)?)?;
     let (to, is_terminal): (Box<dyn Write>, bool) = match &arguments.output {
         Some(path) => (Box::new(create(path, &arguments.file)?), false),
         None => (Box::new(io::stdout().lock()), io::stdout().is_terminal()),
@@ -297,6 +309,20 @@ impl<R: Receiver> Receiver for Filtered<R> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_output_stays_if_there_is_no_recording() {
+        let directory = spile_base::scratch::Scratch::new().unwrap();
+        let (file, output) = (directory.path().join("in"), directory.path().join("out"));
+        std::fs::write(&output, "before").unwrap();
+        for contents in ["", "spi", "no recording at all"] {
+            std::fs::write(&file, contents).unwrap();
+            let words = ["replay".into(), file.clone().into_os_string(), "-o".into(), output.clone().into()];
+            let arguments = Arguments::try_parse_from::<_, OsString>(words).unwrap();
+            assert!(replay(&arguments).unwrap_err().contains("no recording"));
+            assert_eq!(std::fs::read_to_string(&output).unwrap(), "before");
+        }
+    }
 
     #[test]
     fn times_have_units() {
