@@ -192,12 +192,12 @@ impl<'t> Parser<'t> {
                 let word = rest.get(..end).unwrap_or_default();
                 let (sign, digits) = word.strip_prefix('-').map_or((1, word), |digits| (-1, digits));
                 let number = match digits.strip_prefix("0x") {
-                    Some(hex) => i128::from_str_radix(hex, 16),
-                    None => digits.parse::<i128>(),
+                    Some(hex) => u64::from_str_radix(hex, 16),
+                    None => digits.parse::<u64>(),
                 };
-                let number = number.map_err(|_| format!("{word} is no number"))?;
+                let number = number.map_err(|_| format!("{word} is no number of 64 bits"))?;
                 self.at += end;
-                Ok(Operand::Number(sign * number))
+                Ok(Operand::Number(sign * i128::from(number)))
             }
             Some(first) if first.is_alphabetic() || "_$@".contains(first) => {
                 let end = rest.find(|c: char| !(c.is_alphanumeric() || "_$@.".contains(c))).unwrap_or(rest.len());
@@ -370,6 +370,9 @@ mod tests {
             ("comm =~ cat", "a pattern in quotes"),
             ("comm =~ '('", "unclosed group"),
             ("fd == 3x", "3x is no number"),
+            ("fd == --3", "--3 is no number"),
+            ("fd == --170141183460469231731687303715884105728", "is no number"),
+            ("fd == 0xfffffffffffffffffffff", "is no number"),
             ("comm == \"cat", "is missing at the end"),
             ("", "a name"),
         ] {
