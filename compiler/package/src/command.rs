@@ -199,7 +199,7 @@ fn workaround(arguments: &Arguments, files: &[File], conf: String) -> Result<Pac
         stands_for: Vec::new(),
         entries,
         scripts: scripts(name, !arguments.no_enable),
-        time: time(&arguments.modules),
+        time: time(&arguments.modules)?,
     })
 }
 
@@ -259,15 +259,31 @@ const RENEW: &str = "\tif command -v update-initramfs >/dev/null; then\n\t\tupda
                      \telif command -v dracut >/dev/null; then\n\t\tdracut --force --regenerate-all || :\n\tfi\n";
 
 /// SOURCE_DATE_EPOCH, or the time of the newest module.
-fn time(modules: &[PathBuf]) -> u64 {
-    let given = std::env::var("SOURCE_DATE_EPOCH").ok().and_then(|text| text.parse().ok());
+fn time(modules: &[PathBuf]) -> Result<u64, String> {
+    if let Some(text) = std::env::var_os("SOURCE_DATE_EPOCH") {
+        return given_time(&text.to_string_lossy());
+    }
     let made = |path: &Path| Some(path.metadata().ok()?.modified().ok()?.duration_since(UNIX_EPOCH).ok()?.as_secs());
-    given.unwrap_or_else(|| modules.iter().filter_map(|path| made(path)).max().unwrap_or(0))
+    Ok(modules.iter().filter_map(|path| made(path)).max().unwrap_or(0))
+}
+
+/// The packages have 32 bits (rpm), 11 octal (tar) and 12 decimal digits (ar) for it.
+fn given_time(text: &str) -> Result<u64, String> {
+    let seconds = text.parse::<u32>().map(u64::from);
+    seconds.map_err(|_| format!("SOURCE_DATE_EPOCH={text}: expected seconds since 1970, up to {}", u32::MAX))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn times_fit_into_packages() {
+        assert_eq!(given_time("86400"), Ok(86_400));
+        for text in ["", "x", "-1", "4294967296", "9999999999999"] {
+            assert!(given_time(text).unwrap_err().contains("SOURCE_DATE_EPOCH"), "{text}");
+        }
+    }
 
     #[test]
     fn wrong_command_lines_are_refused() {

@@ -50,8 +50,20 @@ pub fn tar(entries: &[Entry], time: u64) -> Result<Vec<u8>, String> {
 fn set_path(header: &mut Header, name: &str) -> Result<(), String> {
     let too_long = || format!("{name}: too long for a package");
     let header = header.as_ustar_mut().ok_or_else(too_long)?;
-    let field = header.name.get_mut(..name.len()).ok_or_else(too_long)?;
-    field.copy_from_slice(name.as_bytes());
+    // A longer name is divided at a slash, which neither part has.
+    let (prefix, rest) = match name.len() <= header.name.len() {
+        true => ("", name),
+        false => {
+            let mut slashes = name.match_indices('/').map(|(at, _)| at);
+            let at = slashes.find(|at| name.len() - at - 1 <= header.name.len()).ok_or_else(too_long)?;
+            (
+                name.get(..at).ok_or_else(too_long)?,
+                name.get(at + 1..).filter(|rest| !rest.is_empty()).ok_or_else(too_long)?,
+            )
+        }
+    };
+    header.name.get_mut(..rest.len()).ok_or_else(too_long)?.copy_from_slice(rest.as_bytes());
+    header.prefix.get_mut(..prefix.len()).ok_or_else(too_long)?.copy_from_slice(prefix.as_bytes());
     Ok(())
 }
 
@@ -92,6 +104,11 @@ mod tests {
             "{listing}"
         );
         assert!(lines[3].ends_with("./usr/y -> lib/x"), "{listing}");
+        let name = format!("usr/{}/{}", "long/".repeat(20), "x".repeat(90));
+        std::fs::write(&path, tar(&[Entry::file(&name.replace("//", "/"), 0o644, Vec::new())], 0).unwrap()).unwrap();
+        let output = std::process::Command::new("tar").arg("-tf").arg(&path).output().unwrap();
+        let listing = String::from_utf8_lossy(&output.stdout).into_owned();
+        assert!(listing.ends_with(&format!("./{}\n", name.replace("//", "/"))), "{listing}");
         let long = tar(&[Entry::file(&"x".repeat(101), 0o644, Vec::new())], 0);
         assert!(long.unwrap_err().ends_with("too long for a package"));
     }
