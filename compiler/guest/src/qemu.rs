@@ -62,6 +62,11 @@ pub(super) fn version(qemu: &Path) -> String {
     text.lines().next().unwrap_or_default().to_string()
 }
 
+/// The option of a device at a socket; qemu reads two commas as one of a value.
+fn socket(name: &str, path: &Path) -> String {
+    format!("socket,id={name},path={}", path.display().to_string().replace(',', ",,"))
+}
+
 /// Starts qemu; `directory` is private to it and must outlive it.
 pub(super) fn start(machine: &Machine, directory: &Path) -> Result<(Child, Ports), Error> {
     let mut command = Command::new(match machine.emulator {
@@ -81,7 +86,7 @@ pub(super) fn start(machine: &Machine, directory: &Path) -> Result<(Child, Ports
     for name in PORTS {
         let path = directory.join(name);
         listeners.push(UnixListener::bind(&path).map_err(Error::file("listening at", &path))?);
-        command.arg("-chardev").arg(format!("socket,id={name},path={}", path.display()));
+        command.arg("-chardev").arg(socket(name, &path));
         match name {
             MONITOR => command.args(["-mon", &format!("chardev={name},mode=readline")]),
             _ => command.args(["-serial", &format!("chardev:{name}")]),
@@ -149,4 +154,14 @@ fn accept_all(listeners: &[UnixListener], child: &mut Child) -> io::Result<Optio
         }
     }
     Ok(streams.try_into().ok())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn commas_in_paths_are_doubled() {
+        assert_eq!(socket("console", Path::new("/a,b/c")), "socket,id=console,path=/a,,b/c");
+    }
 }

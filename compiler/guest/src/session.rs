@@ -214,7 +214,7 @@ fn ended(outcome: Outcome) -> SessionEnd {
 /// The host's program that a command starts with: by its path, else from PATH unless the guest's busybox has one.
 fn first_program(command: &str) -> Option<PathBuf> {
     // The guest's shell reports errors for other words.
-    let word = shell_words::split(command).ok()?.into_iter().next()?;
+    let word = super::program_word(command)?;
     if word.contains('/') {
         return Some(PathBuf::from(&word)).filter(|path| path.is_absolute() && path.is_file());
     }
@@ -295,6 +295,8 @@ mod tests {
     #[test]
     fn the_program_of_a_command_is_found_on_the_host() {
         assert_eq!(first_program("/bin/busybox ls"), Some(PathBuf::from("/bin/busybox")));
+        assert_eq!(first_program("A=1 exec /bin/busybox ls"), Some(PathBuf::from("/bin/busybox")));
+        assert_eq!(first_program("(/bin/busybox ls)"), Some(PathBuf::from("/bin/busybox")));
         assert_eq!(first_program("/no/such/program"), None);
         assert_eq!(first_program("cat /etc/hostname"), None, "busybox has it");
         assert_eq!(first_program(""), None);
