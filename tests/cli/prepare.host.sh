@@ -8,6 +8,7 @@
 # stdout: ^nothing made again$
 # stdout: ^hook: 0, for no kernel: 0$
 # stdout: ^unknown kernel: 1$
+# stdout: ^one of two is unknown: 1, 2 lines$
 # limit: 90
 
 export PATH=$COMPILE_ONCE:$PATH
@@ -32,3 +33,6 @@ echo "hook: $one, for no kernel: $none"
 status=0
 "$SPILE" --prepare 9.9.9-none 2>err || status=$?
 echo "unknown kernel: $status"
+status=0
+"$SPILE" --prepare 9.9.9-none "$RELEASE" >two 2>err || status=$?
+echo "one of two is unknown: $status, $(grep -c "^$RELEASE: .* was ready$" two) lines"

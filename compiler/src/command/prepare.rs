@@ -37,7 +37,14 @@ pub(super) fn prepare(session: &mut Session) -> Result<Outcome, Failed> {
     let (mut lines, mut failed) = (Vec::new(), None);
     for release in releases {
         session.options.kernel.release = release;
-        let target = Target::choose(&session.options, &session.reporter)?;
+        // The others can be prepared all the same.
+        let target = match Target::choose(&session.options, &session.reporter) {
+            Ok(target) => target,
+            Err(failure) => {
+                failed = Some(failure);
+                continue;
+            }
+        };
         let (runtime, debug) = prepare_one(session, &target, &cache)?;
         if let (Err(runtime), Err(debug)) = (&runtime, &debug) {
             let notes = [format!("debug information: {debug}")];
