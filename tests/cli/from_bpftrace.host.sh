@@ -16,10 +16,12 @@
 # stdout: ^cleared: 0$
 # stdout: ^by standard input: probe begin \{$
 # stdout: ^wrong: 1 1$
+# stdout: ^written: probe begin \{$
+# stdout: ^none: 0 0 0$
 # limit: 120
 
 cat >program.bt <<'END'
-BEGIN { printf("begin %d\n", cpid > 1); @start[1] = nsecs; @text["a"] = "x"; }
+BEGIN { printf("begin %d\n", cpid > 1); printf("none: %d %d %d\n", @most, @average, 7 / @zero); print(@bytes); print(@stats["x"]); @zero = 0; @start[1] = nsecs; @text["a"] = "x"; }
 kprobe:vfs_read /pid == cpid/ { @reads[comm, arg2] = count(); @size = hist(arg2); @sum = sum(arg2); @where[kstack(1)] = count(); }
 kretprobe:vfs_read /pid == cpid && retval > 0/ { @bytes = lhist(retval, 0, 1000, 100); @stats[comm] = stats(retval); }
 fentry:vfs_open /pid == cpid/ { @names[str(args.path->dentry->d_name.name)] = count(); @null = *(uint32 *)8; }
@@ -39,6 +41,8 @@ END
 cat program.out
 echo "cleared: $(grep -c '@start\|@where\|@at' program.out)"
 echo 'BEGIN { exit(); }' | "$SPILE" --from-bpftrace - | sed -n '/^probe/s/^/by standard input: /p'
+"$SPILE" --from-bpftrace 'BEGIN { exit(); }' -o written.stp
+sed -n '/^probe/s/^/written: /p' written.stp
 status=0
 "$SPILE" --from-bpftrace 'iter:task { print(1); }' >wrong.stp 2>wrong.err || status=$?
 echo "wrong: $status $(grep -c '^error\[E0602\]: `iter` has no counterpart in scripts' wrong.err)"
