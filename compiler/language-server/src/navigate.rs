@@ -220,15 +220,49 @@ pub fn rename(workspace: &Workspace, scan: &Scan, offset: usize, name: &str) -> 
     if symbol.name() != name && is_taken(scan, &symbol, name) {
         return Err(format!("`{name}` exists already"));
     }
+    if let Symbol::Local(owner, old) = &symbol
+        && let Some(named) = [old.as_str(), name].into_iter().find(|name| in_macros(scan, *owner, name))
+    {
+        return Err(format!("a macro that is used here names `{named}`"));
+    }
     Ok(scan.occurrences(&symbol))
+}
+
+/// Whether the item is a macro, or uses one, itself or by another, whose body names this variable: it is that of every item that uses
+/// the macro.
+fn in_macros(scan: &Scan, owner: usize, name: &str) -> bool {
+    let mut seen = vec![owner];
+    let mut at = 0;
+    while let Some(item) = seen.get(at).and_then(|index| scan.items.get(*index)) {
+        if item.kind == ItemKind::Macro
+            && seen.get(at).is_some_and(|index| scan.locals(*index).iter().any(|local| local == name))
+        {
+            return true;
+        }
+        for word in item.words.clone() {
+            if let Some(Symbol::Macro(used)) = scan.symbol(word)
+                && let Some(index) = scan.named(ItemKind::Macro, &used).and_then(|word| scan.item_of(word))
+                && !seen.contains(&index)
+            {
+                seen.push(index);
+            }
+        }
+        at += 1;
+    }
+    false
 }
 
 fn is_taken(scan: &Scan, symbol: &Symbol, name: &str) -> bool {
     let has_local =
         |owner: usize| scan.locals(owner).iter().any(|local| local == name) || scan.parameter(owner, name).is_some();
     match symbol {
-        Symbol::Function(_) => scan.named(ItemKind::Function, name).is_some(),
-        Symbol::Macro(_) => scan.named(ItemKind::Macro, name).is_some(),
+        // One of the library that the script uses would be hidden by it.
+        Symbol::Function(_) | Symbol::Macro(_) => {
+            let same = |found: Symbol| {
+                found.name() == name && std::mem::discriminant(&found) == std::mem::discriminant(symbol)
+            };
+            (0..scan.words.len()).filter_map(|index| scan.symbol(index)).any(same)
+        }
         Symbol::Global(_) => scan.declares_global(name) || (0..scan.items.len()).any(has_local),
         Symbol::Local(owner, _) => scan.declares_global(name) || has_local(*owner),
         Symbol::MacroParameter(owner, _) => has_local(*owner),
@@ -278,6 +312,19 @@ mod tests {
     }
 
     #[test]
+    fn variables_that_macros_name_stay() {
+        let script = "@define bump %( n++ %)\n@define twice %( @bump @bump %)\n\
+                      probe begin { n = 1; @twice; m = n }\nprobe end { n = 2; println(n) }\n";
+        let (workspace, scan) = (workspace(), Scan::new(script));
+        let find = |text: &str| script.find(text).unwrap();
+        for (at, name) in [("n = 1", "x"), ("m = n", "n"), ("n++", "x")] {
+            assert!(rename(&workspace, &scan, find(at), name).is_err(), "{at} {name}");
+        }
+        assert_eq!(rename(&workspace, &scan, find("m = n"), "x").unwrap().len(), 1);
+        assert_eq!(rename(&workspace, &scan, find("n = 2"), "x").unwrap().len(), 2);
+    }
+
+    #[test]
     fn references_and_new_names() {
         let (workspace, scan) = (workspace(), Scan::new(SCRIPT));
         let find = |text: &str| SCRIPT.find(text).unwrap();
@@ -294,6 +341,7 @@ mod tests {
             ("who)", "x"),
             ("execname", "x"),
             ("begin", "x"),
+            ("mine(a", "execname"),
         ] {
             assert!(rename(&workspace, &scan, find(at), name).is_err(), "{at} {name}");
         }
