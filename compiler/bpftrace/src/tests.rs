@@ -147,6 +147,23 @@ fn maps_cleared_at_the_end() {
 }
 
 #[test]
+fn maps_and_variables_of_own_functions_differ() {
+    let script = translated(
+        "k:f { @text[1] = 1; @index[1] = 1; @pointer[1] = 1; @bit[1] = 1; join(arg0); }\n\
+        t:sched:sched_switch { @ = args.prev_state; }",
+    );
+    for name in ["text", "index", "pointer", "bit"] {
+        let used =
+            |line: &str| line.split(|letter: char| !letter.is_alphanumeric() && letter != '_').any(|word| word == name);
+        let functions = script.split("\nprobe ").next().unwrap().split("\nfunction ").skip(1);
+        assert!(
+            functions.into_iter().all(|function| !function.split("}\n").next().unwrap().lines().any(used)),
+            "{name}: {script}"
+        );
+    }
+}
+
+#[test]
 fn fields_of_records() {
     let programs = [
         "t:sched:sched_switch /args.prev_state == 1/ { @[args.prev_comm] = count(); }",

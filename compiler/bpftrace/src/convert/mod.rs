@@ -85,13 +85,13 @@ const HELPERS: [(&str, &str); 8] = [
         "joined",
         "# The strings of an array of pointers that ends with a null pointer.\n\
          function joined:string (array:long, between:string) {\n\
-         \ttext = \"\"\n\
-         \tfor (index = 0; index < 16; index++) {\n\
-         \t\tpointer = user_long(array + 8 * index)\n\
-         \t\tif (!pointer) break\n\
-         \t\ttext .= (index ? between : \"\") . user_string(pointer, \"\")\n\
+         \tjoined_text = \"\"\n\
+         \tfor (joined_index = 0; joined_index < 16; joined_index++) {\n\
+         \t\tjoined_pointer = user_long(array + 8 * joined_index)\n\
+         \t\tif (!joined_pointer) break\n\
+         \t\tjoined_text .= (joined_index ? between : \"\") . user_string(joined_pointer, \"\")\n\
          \t}\n\
-         \treturn text\n}\n",
+         \treturn joined_text\n}\n",
     ),
     (
         "quotient",
@@ -112,7 +112,7 @@ const HELPERS: [(&str, &str); 8] = [
          \tif (state & 0x9000) return 2\n\
          \t# Idle.\n\
          \tif ((state & 0x402) == 0x402) return 0x80\n\
-         \tfor (bit = 0x40; bit; bit >>= 1) if ((state | exit_state) & bit) return bit\n\
+         \tfor (reported_bit = 0x40; reported_bit; reported_bit >>= 1) if ((state | exit_state) & reported_bit) return reported_bit\n\
          \treturn 0\n}\n",
     ),
     (
