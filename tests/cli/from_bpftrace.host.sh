@@ -18,6 +18,9 @@
 # stdout: ^wrong: 1 1$
 # stdout: ^written: probe begin \{$
 # stdout: ^none: 0 0 0$
+# stdout: ^sleep 1$
+# stdout: ^@slept: 1$
+# stdout: ^kept: 1 of 2$
 # limit: 120
 
 cat >program.bt <<'END'
@@ -27,12 +30,16 @@ kretprobe:vfs_read /pid == cpid && retval > 0/ { @bytes = lhist(retval, 0, 1000,
 fentry:vfs_open /pid == cpid/ { @names[str(args.path->dentry->d_name.name)] = count(); @null = *(uint32 *)8; }
 tracepoint:syscalls:sys_enter_openat /pid == cpid && str(args.filename) != "x"/ { printf("open %s\n", str(args.filename)); }
 tracepoint:syscalls:sys_exit_read /pid == cpid/ { @average = avg(args.ret); @most = max(args.ret); }
+tracepoint:syscalls:sys_enter_execve { join(args.argv); }
+tracepoint:sched:sched_switch /args.prev_state == 1/ { @slept = 1; }
 interval:ms:200 { @ticks++; }
 profile:hz:50 { @task[curtask->pid == tid] = 1; @at[cpu] = max(elapsed); }
 END {
   clear(@start); clear(@where); clear(@at);
   printf("%d reads of %d bytes\n", @reads["dd", 100], @sum);
   for ($kv : @text) { printf("%s=%s\n", $kv.0, $kv.1); }
+  @two[1] = 1; @two[2] = 2; for ($kv : @two) { if ($kv.1 == 2) { delete(@two[$kv.0]); } }
+  for ($kv : @two) { printf("kept: %d of 2\n", $kv.1); } zero(@two);
   if (@ticks) { printf("ticks\n"); }
 }
 END
