@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! What symbols and code alone tell of a program's function: whether it is one, and returns as others do.
+//! What symbols and code alone say of a program's function: whether it is one, and returns as others do.
 
 use spile_debuginfo::target::Object;
 use spile_debuginfo::{Address, Returning};
@@ -10,14 +10,14 @@ pub(super) fn refusal_of_return(object: &Object, at: Address) -> Option<&'static
     match object.returning(at)? {
         Returning::Usual => None,
         Returning::Uses => Some(USES),
-        Returning::Untold => Some(UNTOLD),
+        Returning::Unknown => Some(UNKNOWN),
     }
 }
 
 /// Why a function that keeps its return address, as `setjmp()` does, is left out.
 pub(super) const USES: &str = "its code uses its return address otherwise than to return to it, so it would break with another one there: name it";
 
-const UNTOLD: &str = "nothing in its code shows that it returns: name it";
+const UNKNOWN: &str = "nothing in its code shows that it returns: name it";
 
 /// Why a part of a function is not probed as if it were one.
 pub(super) fn refusal_of_part(symbol: &str) -> Option<&'static str> {

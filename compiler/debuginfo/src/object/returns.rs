@@ -24,7 +24,7 @@ pub enum Returning {
     /// It uses it otherwise.
     Uses,
     /// No instruction of it returns, or its code is not known.
-    Untold,
+    Unknown,
 }
 
 impl Elf {
@@ -32,16 +32,16 @@ impl Elf {
     pub fn returning(&self, code: &Elf, function: Address) -> Returning {
         match self.size_of_function(function) {
             Some(size) => self.returning_from(code, function, size, &mut HashSet::new()),
-            None => Returning::Untold,
+            None => Returning::Unknown,
         }
     }
 
     /// `seen`: functions that have been looked at.
     fn returning_from(&self, code: &Elf, function: Address, size: u64, seen: &mut HashSet<u64>) -> Returning {
         if !seen.insert(function.offset) || seen.len() > MOST_JUMPS {
-            return Returning::Untold;
+            return Returning::Unknown;
         }
-        let Some((bytes, bits)) = bytes_of_function(code, function, size) else { return Returning::Untold };
+        let Some((bytes, bits)) = bytes_of_function(code, function, size) else { return Returning::Unknown };
         let seen_here = look(bytes, function.offset, bits);
         if seen_here.uses {
             return Returning::Uses;
@@ -54,10 +54,10 @@ impl Elf {
             match self.returning_from(code, to, size, seen) {
                 Returning::Uses => return Returning::Uses,
                 Returning::Usual => returns = true,
-                Returning::Untold => {}
+                Returning::Unknown => {}
             }
         }
-        if returns { Returning::Usual } else { Returning::Untold }
+        if returns { Returning::Usual } else { Returning::Unknown }
     }
 
     /// Bytes of the function that begins there, by its symbol.
@@ -280,7 +280,7 @@ mod tests {
             assert_eq!(of(name), Returning::Uses, "{name}");
         }
         for name in ["restores", "open", "stops"] {
-            assert_eq!(of(name), Returning::Untold, "{name}");
+            assert_eq!(of(name), Returning::Unknown, "{name}");
         }
     }
 
