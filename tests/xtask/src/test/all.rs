@@ -19,7 +19,7 @@ struct Part {
     environment: &'static [(&'static str, &'static str)],
 }
 
-const PARTS: [Part; 11] = [
+const PARTS: [Part; 15] = [
     Part { name: "clippy", arguments: &["lint"], environment: &[] },
     Part { name: "every kernel line", arguments: &["matrix"], environment: &[] },
     Part { name: "kernel with KASAN and lockdep", arguments: &["debug-kernel"], environment: &[] },
@@ -47,10 +47,18 @@ const PARTS: [Part; 11] = [
     },
     Part { name: "attack by scripts written by hand", arguments: &["attack", "--list"], environment: &[] },
     Part {
+        name: "the same, with KASAN and lockdep",
+        arguments: &["attack", "--list", "--debug-kernel"],
+        environment: &[],
+    },
+    Part {
         name: "attack on 6.12, two hours",
         arguments: &["attack", "--kernel", "6.12", "--seed", "500000", "--hours", "2", "--seconds", "3"],
         environment: &[],
     },
+    Part { name: "build times", arguments: &["bench", "build", "--check"], environment: &[] },
+    Part { name: "times of listings", arguments: &["bench", "debuginfo", "--check"], environment: &[] },
+    Part { name: "cost of a hit", arguments: &["bench", "runtime", "--check"], environment: &[] },
 ];
 
 const PAGE: &str = "docs/test-runs.md";
