@@ -76,7 +76,7 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     signals::heed_interrupts();
     signals::heed_children();
     if let Err(error) = host::limits::keep_to_them() {
-        return report(&Error::System { doing: "keeping to the limit of the stack", error });
+        return report(&Error::System { doing: "keeping to the limits of this process", error });
     }
     let mut arguments: Vec<OsString> = arguments.into_iter().collect();
     // Called before anything of the caller's except the arguments is read.

@@ -12,18 +12,27 @@ use nix::sys::signal::{SaFlags, SigAction, SigHandler, SigSet, Signal, sigaction
 /// Bytes of the stack of the main thread. Other threads have stacks of a fixed size.
 const STACK: u64 = 512 << 10;
 
-/// To be called before anything that needs more than a little stack. The limit of the stack is raised as far as the caller may raise
-/// it; an error: not far enough.
+/// Bytes of address space: the program and its libraries, the description of a small module, and stacks of threads. Where memory cannot be
+/// had later, Rust aborts the process.
+const SPACE: u64 = 32 << 20;
+
+/// To be called before anything that needs more than a little stack. The limits of the stack and of the address space are raised as
+/// far as the caller may raise them; an error: not far enough.
 pub fn keep_to_them() -> io::Result<()> {
     let action = SigAction::new(SigHandler::Handler(go_on), SaFlags::SA_RESTART, SigSet::empty());
     // The write fails with EFBIG. A handler, unlike an ignored signal, is not inherited by the commands that are run.
     // SAFETY: the handler does nothing.
     let _ = unsafe { sigaction(Signal::SIGXFSZ, &action) };
-    let Ok((soft, hard)) = getrlimit(Resource::RLIMIT_STACK) else { return Ok(()) };
-    if soft >= STACK || setrlimit(Resource::RLIMIT_STACK, STACK.min(hard), hard).is_ok() && hard >= STACK {
-        return Ok(());
+    for (limit, least, message) in [
+        (Resource::RLIMIT_STACK, STACK, "512 KB are needed (ulimit -s)"),
+        (Resource::RLIMIT_AS, SPACE, "32 MB of address space are needed (ulimit -v)"),
+    ] {
+        let Ok((soft, hard)) = getrlimit(limit) else { continue };
+        if soft < least && (setrlimit(limit, least.min(hard), hard).is_err() || hard < least) {
+            return Err(io::Error::other(message));
+        }
     }
-    Err(io::Error::other("512 KB are needed (ulimit -s)"))
+    Ok(())
 }
 
 extern "C" fn go_on(_: c_int) {}
