@@ -67,7 +67,7 @@ impl Dwarf {
             return Ok(None);
         };
         let mut scopes = Scopes { own: vec![root], inner: Vec::new(), subprogram: None, is_entry: begins && is_body };
-        self.descend(id, root, at, &mut scopes)?;
+        self.descend(id, root, at, begins, &mut scopes)?;
         scopes.subprogram = if is_body { Some(root) } else { self.subprogram_around(root)? };
         Ok(Some(scopes))
     }
@@ -121,8 +121,9 @@ impl Dwarf {
         Ok(body.and_then(|body| self.elf.flat(body.entry)))
     }
 
-    /// Adds the blocks and inlined calls under `root` that contain the address.
-    fn descend(&self, id: FunctionId, root: Die, at: u64, scopes: &mut Scopes) -> Result<(), EntryError> {
+    /// Adds the blocks and inlined calls under `root` that contain the address. Where the function is inlined into itself, the
+    /// variables are those of the innermost call, but for the place where `root` begins.
+    fn descend(&self, id: FunctionId, root: Die, at: u64, begins: bool, scopes: &mut Scopes) -> Result<(), EntryError> {
         let mut next = Some((root, false));
         for _ in 0..MAX_DEPTH {
             let Some((die, inlined)) = next.take() else {
@@ -136,7 +137,14 @@ impl Dwarf {
                 }
                 if self.code_ranges(unit, entry)?.iter().any(|range| range.contains(&at)) {
                     let die = die_at(unit, entry.offset())?;
-                    let inlined = inlined || call && !self.is_part(id, unit, entry)?;
+                    let is_part = self.is_part(id, unit, entry)?;
+                    let origin = self.store.reference_attr(unit, entry, gimli::DW_AT_abstract_origin)?;
+                    let recursive = call && !is_part && !begins && origin == Some(id.die());
+                    if recursive {
+                        scopes.own.clear();
+                        scopes.inner.clear();
+                    }
+                    let inlined = !recursive && (inlined || call && !is_part);
                     if inlined {
                         scopes.inner.push(die);
                     } else {
