@@ -1,26 +1,26 @@
 # Shows: programs of bpftrace, translated, print the same in a guest as with bpftrace; parts without a counterpart are
 # errors.
 # stdout: ^begin 1$
+# stdout: ^none: 0 0 0$
+# stdout: ^sleep 1$
 # stdout: ^open /dev/zero$
 # stdout: ^7 reads of 700 bytes$
 # stdout: ^a=x$
+# stdout: ^kept: 1 of 2$
 # stdout: ^ticks$
-# stdout: ^@reads\[dd, 100\]: 7$
-# stdout: ^ +64 \|@+ +7$
+# stdout: ^@most: 100$
+# stdout: ^@average: 87$
 # stdout: ^ +100 \|@+ +7$
 # stdout: ^@stats\[dd\]: count 7, average 100, total 700$
+# stdout: ^@reads\[dd, 100\]: 7$
+# stdout: ^ +64 \|@+ +7$
 # stdout: ^@names\[zero\]: 1$
 # stdout: ^@null: 0$
-# stdout: ^@average: 87$
-# stdout: ^@most: 100$
+# stdout: ^@slept: 1$
 # stdout: ^cleared: 0$
 # stdout: ^by standard input: probe begin \{$
-# stdout: ^wrong: 1 1$
 # stdout: ^written: probe begin \{$
-# stdout: ^none: 0 0 0$
-# stdout: ^sleep 1$
-# stdout: ^@slept: 1$
-# stdout: ^kept: 1 of 2$
+# stdout: ^wrong: 1 1$
 # limit: 120
 
 cat >program.bt <<'END'
