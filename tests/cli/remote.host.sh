@@ -67,22 +67,21 @@ sort far/log
 sort out
 "$SPILE" --remote one -o file -m sent -e 'probe begin { exit() }' && sed 's/^/in the file: /' file
 STATUS=1 "$SPILE" --remote one -e 'probe begin { exit() }' >out 2>err || echo "failed $?"
-"$SPILE" --remote one -T 60 -e 'probe begin { println("x") }' >out 2>err &
-pid=$!
-for tenth in $(seq 1 300); do
-	! grep -q begun out || break
-	sleep 0.1
-done
+# Starts a session in the background, and waits until it has begun.
+begin_session() {
+	"$SPILE" --remote one -T 60 -e 'probe begin { println("x") }' >out 2>err &
+	pid=$!
+	for tenth in $(seq 1 300); do
+		! grep -q begun out || break
+		sleep 0.1
+	done
+}
+begin_session
 kill -INT $pid
 status=0
 wait $pid || status=$?
 echo "interrupted $status: $(sed 'N;s/\n/, /' out)"
-"$SPILE" --remote one -T 60 -e 'probe begin { println("x") }' >out 2>err &
-pid=$!
-for tenth in $(seq 1 300); do
-	! grep -q begun out || break
-	sleep 0.1
-done
+begin_session
 kill -TERM "$(cat far/shell)"
 status=0
 wait $pid || status=$?

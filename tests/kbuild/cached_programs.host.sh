@@ -11,6 +11,7 @@
 # stdout: ^command of a library's alias: a b b cached$
 # stdout: ^pattern of a library's alias: a ab$
 # stdout: ^debug link: compiled compiled cached$
+# stdout: ^header of embedded C: differs cached$
 # stdout: ^names: 3$
 # limit: 120
 
@@ -126,6 +127,22 @@ compiled() { case $(built "$@") in *cached) echo cached ;; *) echo compiled ;; e
 first=$(compiled -e "$probe")
 mv apart prog.debug
 echo "debug link: $first $(compiled -e "$probe") $(compiled -e "$probe")"
+
+mkdir headers1 headers2
+echo '#define WORD 5' >headers1/word_of_test.h
+echo '#define WORD 6' >headers2/word_of_test.h
+cat >c.stp <<'END'
+%{
+#include <word_of_test.h>
+%}
+function word:long () %{ STAP_RETURN(WORD); %}
+probe begin { println(word()); exit() }
+END
+CPATH=$PWD/headers1 built -g c.stp >/dev/null
+mv m.ko first.ko
+CPATH=$PWD/headers2 built -g c.stp >/dev/null
+differs=$(cmp -s first.ko m.ko || echo differs)
+echo "header of embedded C: $differs$(CPATH=$PWD/headers2 built -g c.stp | sed 's/^none//')"
 
 # Without -m.
 echo 'global g = 1 probe begin { println($1 + g); exit() }' >n.stp

@@ -50,11 +50,6 @@ pub(super) fn environment(command: &mut Command, work: &Path) {
         "LDFLAGS_MODULE",
         "LLVM",
         "LLVM_IAS",
-        "W",
-        "C",
-        "CF",
-        "V",
-        "O",
         "KBUILD_EXTRA_SYMBOLS",
         "LOCALVERSION",
     ] {
@@ -127,6 +122,17 @@ pub(super) fn errors_in(log: &str) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn flags_of_another_build_are_not_passed_on() {
+        let mut command = Command::new("make");
+        environment(&mut command, Path::new("/work"));
+        let removed = |name: &str| command.get_envs().any(|(is, value)| is == name && value.is_none());
+        for name in ["KCPPFLAGS", "KCFLAGS", "KAFLAGS", "EXTRA_CFLAGS", "CFLAGS_MODULE", "LDFLAGS_MODULE", "LLVM"] {
+            assert!(removed(name), "{name}");
+        }
+        assert!(!removed("PATH") && !removed("CPATH"));
+    }
 
     #[test]
     fn the_makefile_of_another_systems_headers() {
