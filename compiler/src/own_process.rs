@@ -4,9 +4,9 @@
 
 use std::rc::Rc;
 
+use spile_base::command::program_word;
 use spile_core::probe::OwnProcess;
 use spile_debuginfo::target::Programs;
-use spile_guest::program_word;
 
 use crate::cli::options::Options;
 

@@ -16,7 +16,6 @@
 
 mod acceleration;
 mod choice;
-mod command;
 mod cpio;
 mod dependencies;
 mod error;
@@ -31,7 +30,6 @@ mod session;
 mod streams;
 
 pub use acceleration::Acceleration;
-pub use command::program_word;
 pub use error::Error;
 pub use examination::Monitor;
 pub use kernel::{Kernel, compare_releases};

@@ -214,7 +214,7 @@ fn ended(outcome: Outcome) -> SessionEnd {
 /// The host's program that a command starts with: by its path, else from PATH unless the guest's busybox has one.
 fn first_program(command: &str) -> Option<PathBuf> {
     // The guest's shell reports errors for other words.
-    let word = super::program_word(command)?;
+    let word = spile_base::command::program_word(command)?;
     if word.contains('/') {
         return Some(PathBuf::from(&word)).filter(|path| path.is_absolute() && path.is_file());
     }

@@ -10,7 +10,7 @@ use super::environment::Environment;
 use super::error::StatementError;
 use crate::builtin;
 use crate::program::condition;
-use crate::program::parts::{self, Part};
+use crate::program::parts::{self, Visitor};
 use crate::program::{
     Expr, FunctionBody, FunctionId, LongExpr, LongKind, LongPlace, Print, PrintPiece, Privilege, Probe, Program, Stmt,
     StmtKind, StringExpr, StringKind,
@@ -281,7 +281,7 @@ pub(super) fn restrict(env: &mut Environment, program: &mut Program) {
             continue;
         };
         let own = Found::of(&probe.body, &probe.saved);
-        for found in reached(&own, &functions) {
+        for found in parts::reached(&own, &functions, |found| &found.calls) {
             problems.extend(found.denied.iter().map(|&(what, span)| StatementError::Unprivileged { what, span }));
             let too_far = found.needs.iter().filter(|(needed, ..)| *needed > sight);
             problems.extend(too_far.map(|&(needed, what, span)| StatementError::UnprivilegedHere {
@@ -367,22 +367,6 @@ struct Found {
     calls: Vec<FunctionId>,
 }
 
-/// The code itself, and the functions that it calls, each once.
-fn reached<'f>(own: &'f Found, functions: &'f [Found]) -> Vec<&'f Found> {
-    let mut seen = vec![false; functions.len()];
-    let mut all = vec![own];
-    let mut open: Vec<FunctionId> = own.calls.clone();
-    while let Some(id) = open.pop() {
-        let Some(function) = functions.get(id.index()).filter(|_| !std::mem::replace(&mut seen[id.index()], true))
-        else {
-            continue;
-        };
-        open.extend(&function.calls);
-        all.push(function);
-    }
-    all
-}
-
 impl Found {
     fn of(statements: &[Stmt], values: &[Expr]) -> Found {
         let mut found = Found::default();
@@ -423,20 +407,10 @@ impl Found {
             false => self.denied("reading the kernel's memory", span),
         }
     }
+}
 
-    fn part(&mut self, part: Part) {
-        match part {
-            Part::Statement(statement) => self.statement(statement),
-            Part::Long(expr) => self.long(expr),
-            Part::String(expr) => self.string(expr),
-        }
-    }
-
-    fn statement(&mut self, statement: &Stmt) {
-        parts::of_statement(statement, &mut |part| self.part(part));
-    }
-
-    fn long(&mut self, expr: &LongExpr) {
+impl<'p> Visitor<'p> for Found {
+    fn long(&mut self, expr: &'p LongExpr) {
         let span = expr.span;
         if let LongKind::Conditional(condition, then, otherwise) = &expr.kind
             && let LongKind::Builtin(builtin, _) = &then.kind
@@ -484,7 +458,7 @@ impl Found {
         }
     }
 
-    fn string(&mut self, expr: &StringExpr) {
+    fn string(&mut self, expr: &'p StringExpr) {
         let span = expr.span;
         if let StringKind::Conditional(condition, then, otherwise) = &expr.kind
             && let StringKind::Builtin(builtin, _) = &then.kind

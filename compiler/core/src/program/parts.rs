@@ -2,9 +2,11 @@
 
 //! What statements and expressions consist of, for those who look for something in all of them.
 
+use std::collections::HashSet;
+
 use super::{
-    Element, Expr, Iterated, LongExpr, LongKind, LongPlace, Print, PrintPiece, Slice, Stmt, StmtKind, StringExpr,
-    StringKind, StringPlace,
+    Element, Expr, FunctionId, Iterated, LongExpr, LongKind, LongPlace, Print, PrintPiece, Slice, Stmt, StmtKind,
+    StringExpr, StringKind, StringPlace,
 };
 
 /// A direct part of a statement or an expression.
@@ -25,6 +27,47 @@ impl<'p> From<&'p Expr> for Part<'p> {
             Expr::String(expr) => Part::String(expr),
         }
     }
+}
+
+/// What goes through code and all its parts: of each kind it says what it looks for, and whether it goes on to the parts.
+pub trait Visitor<'p> {
+    /// A statement.
+    fn statement(&mut self, statement: &'p Stmt) {
+        of_statement(statement, &mut |part| self.part(part));
+    }
+
+    /// A number.
+    fn long(&mut self, expr: &'p LongExpr) {
+        of_long(expr, &mut |part| self.part(part));
+    }
+
+    /// A string.
+    fn string(&mut self, expr: &'p StringExpr) {
+        of_string(expr, &mut |part| self.part(part));
+    }
+
+    /// A part of any kind.
+    fn part(&mut self, part: Part<'p>) {
+        match part {
+            Part::Statement(statement) => self.statement(statement),
+            Part::Long(expr) => self.long(expr),
+            Part::String(expr) => self.string(expr),
+        }
+    }
+}
+
+/// What was found in some code (`own`) and in the functions that it calls, directly or not, each once. `functions` has what was found
+/// in each function of the program, and `calls` says which of them are called there.
+pub fn reached<'f, F>(own: &'f F, functions: &'f [F], calls: impl Fn(&'f F) -> &'f [FunctionId]) -> Vec<&'f F> {
+    let mut seen = HashSet::new();
+    let mut all = vec![own];
+    let mut open = calls(own).to_vec();
+    while let Some(id) = open.pop() {
+        let Some(function) = functions.get(id.index()).filter(|_| seen.insert(id)) else { continue };
+        open.extend(calls(function));
+        all.push(function);
+    }
+    all
 }
 
 /// The parts of a statement, in the order in which they are written.

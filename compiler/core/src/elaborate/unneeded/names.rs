@@ -8,9 +8,9 @@ use std::collections::BTreeSet;
 use crate::elaborate::environment::Environment;
 use crate::elaborate::error::Unneeded;
 use crate::plan::deferred::{flatten, format_of, handed_to, is_open, is_plain, returned};
-use crate::program::parts::{self, Part};
+use crate::program::parts::{self, Visitor};
 use crate::program::{
-    Expr, FunctionBody, FunctionId, LongExpr, LongKind, Print, PrintPiece, Program, Stmt, StringExpr, StringKind,
+    Expr, FunctionBody, FunctionId, LongExpr, LongKind, Print, PrintPiece, Program, StringExpr, StringKind,
 };
 use spile_source::{Origin, Span};
 
@@ -120,23 +120,13 @@ impl<'p> Uses<'p> {
         }
     }
 
-    fn part(&mut self, part: Part<'p>) {
-        match part {
-            Part::Statement(statement) => self.statement(statement),
-            Part::Long(expr) => self.long(expr),
-            Part::String(expr) => self.string(expr),
-        }
-    }
-
-    fn statement(&mut self, statement: &'p Stmt) {
-        parts::of_statement(statement, &mut |part| self.part(part));
-    }
-
     /// An expression whose value the script keeps, compares or computes with.
     fn expr(&mut self, expr: &'p Expr) {
         self.part(expr.into());
     }
+}
 
+impl<'p> Visitor<'p> for Uses<'p> {
     fn long(&mut self, expr: &'p LongExpr) {
         match &expr.kind {
             LongKind::Print(print) => self.print(print),
