@@ -212,7 +212,7 @@ impl Guest {
             start,
             boot_limit: self.boot_limit,
             time_limit: self.time_limit,
-            _directory: directory,
+            directory,
         })
     }
 }
@@ -243,7 +243,7 @@ pub enum End {
 pub struct Outcome {
     /// How it ended.
     pub end: End,
-    /// The kernel's console output; only messages above "notice", unless it panics.
+    /// The kernel's console output; only messages above "notice", unless it panics. If the guest died, qemu's messages follow.
     pub console: String,
     /// The files that the script left in /spile/out, by name, and the kernel log as `dmesg`. Empty if the guest
     /// crashed.
@@ -263,8 +263,8 @@ pub struct Running {
     start: Instant,
     boot_limit: Duration,
     time_limit: Duration,
-    /// Sockets and initrd; removed on drop.
-    _directory: Scratch,
+    /// Sockets, initrd and qemu's messages; removed on drop.
+    directory: Scratch,
 }
 
 /// Controls a running guest, from any thread.
@@ -318,12 +318,16 @@ impl Running {
         }
         let (ready, status, files) =
             self.control.shared.update(|state| (state.ready, state.status, std::mem::take(&mut state.files)));
-        let console = self.control.shared.update(|state| String::from_utf8_lossy(&state.console).into_owned());
+        let mut console = self.control.shared.update(|state| String::from_utf8_lossy(&state.console).into_owned());
         let end = match (status, ended) {
             (Some(status), _) => End::Exited(status),
             (None, WaitResult::Killed | WaitResult::NoBoot) => End::Killed,
             (None, WaitResult::Gone) => End::Died,
         };
+        let messages = qemu::messages(self.directory.path());
+        if end == End::Died && !messages.is_empty() {
+            console.push_str(&format!("\nqemu: {messages}\n"));
+        }
         match ended {
             WaitResult::NoBoot if !ready => Err(Error::Boot { limit: self.boot_limit, console }),
             _ => Ok(Outcome { end, console, files, examination }),

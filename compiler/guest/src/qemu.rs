@@ -5,12 +5,15 @@
 //! They are sockets in a private directory, so that they carry any byte, in both directions, and close when qemu
 //! exits. qemu gets its own process group: ^C on the terminal is for the guest's script, not for qemu.
 
-use std::io::{self, Read};
+use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
+
+use spile_base::read::read_bounded;
 
 use super::acceleration::Acceleration;
 use super::error::Error;
@@ -21,6 +24,9 @@ const PORTS: [&str; 5] = ["console", "stdout", "stderr", "control", MONITOR];
 const MONITOR: &str = "monitor";
 /// Time limit for qemu to connect its ports; it does so before it starts the guest.
 const CONNECT: Duration = Duration::from_secs(20);
+/// The file of qemu's messages in its private directory, and how many bytes of them are shown.
+const MESSAGES: &str = "messages";
+const SHOWN: u64 = 2048;
 
 /// qemu's arguments besides the ports.
 pub(super) struct Machine<'a> {
@@ -92,7 +98,10 @@ pub(super) fn start(machine: &Machine, directory: &Path) -> Result<(Child, Ports
             _ => command.args(["-serial", &format!("chardev:{name}")]),
         };
     }
-    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).process_group(0);
+    // A file: nobody reads a pipe while the guest runs.
+    let path = directory.join(MESSAGES);
+    let written = File::create(&path).map_err(Error::file("creating", &path))?;
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(written).process_group(0);
     die_with_parent(&mut command);
     let program = command.get_program().to_owned();
     let mut child = command.spawn().map_err(Error::file("starting", PathBuf::from(program)))?;
@@ -102,17 +111,24 @@ pub(super) fn start(machine: &Machine, directory: &Path) -> Result<(Child, Ports
         }
         outcome => {
             kill(&mut child);
-            let mut messages = String::new();
-            if let Some(mut stderr) = child.stderr.take() {
-                // Its messages are optional: ignore errors.
-                let _ = stderr.read_to_string(&mut messages);
-            }
+            let mut messages = messages(directory);
             if let Err(error) = outcome {
                 messages.push_str(&error.to_string());
             }
             Err(Error::Start { messages })
         }
     }
+}
+
+/// The end of what a qemu with this private directory has written to its standard error; empty if that cannot be read.
+pub(super) fn messages(directory: &Path) -> String {
+    let end = || {
+        let mut file = File::open(directory.join(MESSAGES))?;
+        let length = file.metadata()?.len();
+        file.seek(SeekFrom::Start(length.saturating_sub(SHOWN)))?;
+        read_bounded(file.take(SHOWN), SHOWN)
+    };
+    end().map(|bytes| String::from_utf8_lossy(&bytes).trim().to_string()).unwrap_or_default()
 }
 
 /// Kills and reaps qemu; no effect if it has exited.
