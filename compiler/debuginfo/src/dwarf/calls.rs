@@ -235,15 +235,17 @@ impl Dwarf {
         let Some((last, unit, entry)) = chain.last() else { return Ok(None) };
         let name = entry.attr_value(gimli::DW_AT_name).and_then(|value| self.store.string(unit, value));
         let Some(name) = name else { return Ok(None) };
-        let Some(linked) = self.linkage_name(&chain) else {
-            return self.by_name.definitions.of(name, || {
+        let plain = |name: Text| {
+            self.by_name.definitions.of(name, || {
                 let external = self.try_index()?.functions_named(name).find(|function| function.external);
                 Ok(external.map(|function| FunctionId::of(function.die)))
-            });
+            })
         };
+        // In C a linkage name is that of another function, or, in what gcc 10 declares for calls, the same.
+        let Some(linked) = self.linkage_name(&chain).filter(|linked| *linked != name) else { return plain(name) };
         // Functions of other classes, and overloaded ones, have the same name. Those of unnamed namespaces are their unit's own.
         let named = self.linked_names(name)?;
-        let Some(found) = named.get(linked) else { return Ok(None) };
+        let Some(found) = named.get(linked) else { return plain(linked) };
         if let [(only, _)] = found[..] {
             return Ok(Some(FunctionId::of(only)));
         }
