@@ -24,6 +24,14 @@ cage=/sys/fs/cgroup/cage
 # caged COMMAND...: runs it as the user in a new cgroup that is his.
 fresh() { mkdir $cage; chown -R usr $cage; }
 caged() { sh -c 'echo 0 >/sys/fs/cgroup/cage/cgroup.procs; exec su usr -c "$*"' sh "$@"; }
+kill_caged() {
+	if [ -e $cage/cgroup.kill ]; then
+		su usr -c "echo 1 >$cage/cgroup.kill"
+	else
+		# Before 5.14: a user can kill the processes that are his own.
+		su usr -c "kill -KILL $(tr '\n' ' ' <$cage/cgroup.procs); echo 0 >$cage/cgroup.freeze" || true
+	fi
+}
 clear() {
 	for tenth in $(seq 100); do ! rmdir $cage 2>/dev/null || return 0; sleep 0.1; done
 	cat $cage/cgroup.procs
@@ -35,7 +43,7 @@ for turn in $(seq 12); do
 	caged 'exec suid ticks -o /dev/null' >/dev/null 2>&1 &
 	session=$!
 	a_while 900
-	su usr -c "echo 1 >$cage/cgroup.kill"
+	kill_caged
 	wait $session || true
 	nothing_of_suid ticks
 	clear
@@ -50,7 +58,7 @@ for turn in 1 2 3; do
 	a_while 900
 	su usr -c "echo 1 >$cage/cgroup.freeze"
 	statuses="$statuses $(soon 10 spilerun "$place/other.ko" -T 0.1) $(soon 10 su two -c 'suid other -T 0.1')"
-	su usr -c "echo 1 >$cage/cgroup.kill"
+	kill_caged
 	wait $session || true
 	nothing_of_suid ticks
 	clear
