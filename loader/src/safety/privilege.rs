@@ -12,6 +12,7 @@ use std::path::Path;
 
 use nix::errno::Errno;
 use nix::sys::prctl::{set_dumpable, set_keepcaps};
+use nix::sys::resource::{Resource, getrlimit};
 use nix::unistd::{Gid, Uid, getegid, geteuid, getgid, getgroups, getuid, seteuid, setgroups, setresgid, setresuid};
 
 use spile_abi::device::{RANK_DEV, RANK_SYS, RANK_USR};
@@ -95,7 +96,10 @@ impl Caller {
             // The process holds the connection to the root part and the module's device: keep debuggers and
             // /proc/PID/fd of the caller out, whatever fs.suid_dumpable is.
             .and_then(|()| set_dumpable(false))
-            .and_then(|()| set_keepcaps(false))
+            // The kernel looks at dumpable and capabilities one after the other, with the lock of the task (__ptrace_may_access(), with
+            // task_lock()): whoever has looked before must not see the capabilities dropped. getrlimit(2) takes that lock.
+            .and_then(|()| getrlimit(Resource::RLIMIT_CORE))
+            .and_then(|_| set_keepcaps(false))
             .map_err(failed)?;
         let asking = |error| Error::System { doing: "asking for capabilities", error };
         if !self.uid.is_root() {
