@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * Probes at function entries, called by ftrace without a kprobe in between. All sites share two
- * ftrace_ops, so that arming and disarming takes one change of the kernel's text and one wait,
+ * ftrace_ops (before 5.18: two of each thousand), so that arming and disarming takes one change of the kernel's text and one wait,
  * however many sites there are. A hit finds its sites by their address in a hash table.
  *
  * One ops asks for all registers; the other asks only for those that hold arguments, which costs
@@ -35,9 +35,10 @@ struct slot {
 	unsigned long address;		/* as ftrace gives it; 0: never used */
 	unsigned long alone;		/* the site, if there is only one, and enum alone */
 	struct spile_site *first;	/* of the sites there, in the order of the script */
-	bool whole;			/* served by the ops for all registers */
+	bool whole;			/* served by an ops for all registers */
 	bool pending;			/* added, not yet armed */
-	bool serving;			/* in the filter */
+	bool serving;			/* in the filter of its bank */
+	unsigned short bank;
 } __aligned(32);
 enum { SLOT_WAS_USED = 1 };
 
@@ -190,12 +191,24 @@ enum { ARGUMENTS, WHOLE, KINDS };
 
 /* Permanent: kernel.ftrace_enabled cannot be switched off meanwhile, as with kprobes. */
 #define ENTRY_FLAGS (FTRACE_OPS_FL_PERMANENT | SPILE_FTRACE_UNGUARDED)
-static struct ftrace_ops ops[KINDS] = {
+static const struct ftrace_ops kinds[KINDS] = {
 	[ARGUMENTS] = { .func = handle_arguments, .flags = ENTRY_FLAGS },
 	[WHOLE] = { .func = handle_whole, .flags = ENTRY_FLAGS | FTRACE_OPS_FL_SAVE_REGS },
 };
-static unsigned int served[KINDS];	/* addresses in the ops' filter */
-static bool registered[KINDS];
+
+/*
+ * An ops and its filter. The kernel copies a filter to change it. Where it takes one address at
+ * a time, 16,000 in one filter are 128 million copies of an entry (5.10: minutes): there, each
+ * bank has few. It waits for all tasks to remove a bank, so few is not very few.
+ */
+struct bank {
+	struct ftrace_ops ops;
+	unsigned int served;		/* addresses in the filter */
+	bool registered;
+};
+enum { PER_BANK = SPILE_FTRACE_FILTERS_MANY ? INT_MAX : 1000 };
+static struct bank *banks;		/* of the kinds in turn */
+static unsigned int bank_count;
 
 /*
  * Words of struct pt_regs that a function's entry has without FTRACE_OPS_FL_SAVE_REGS
@@ -321,47 +334,74 @@ bool spile_entry_add(struct spile_site *site)
 	return true;
 }
 
+/* There is one: all banks of a kind have room for all sites. */
+static unsigned int bank_with_room(int kind)
+{
+	unsigned int number = kind;
+
+	while (banks[number].served == PER_BANK && number + KINDS < bank_count)
+		number += KINDS;
+	return number;
+}
+
 static bool serve(struct slot *slot)
 {
-	struct ftrace_ops *with = &ops[slot->whole];
+	unsigned int number = bank_with_room(slot->whole);
+	struct bank *bank = &banks[number];
 
-	if (ftrace_set_filter_ip(with, slot->address, 0, 0))
+	if (ftrace_set_filter_ip(&bank->ops, slot->address, 0, 0))
 		return false;
-	served[slot->whole]++;
+	bank->served++;
+	slot->bank = number;
 	slot->serving = true;
 	return true;
 }
 
-/*
- * Clears the filter of an ops that is not registered. ftrace_free_filter() would leave pointers
- * to freed memory.
- */
-static void forget_filter(int kind)
+/* Clears the filter. ftrace_free_filter() would leave pointers to freed memory. */
+static void forget_filter(struct bank *bank)
 {
-	WARN_ON_ONCE(ftrace_set_filter(&ops[kind], NULL, 0, 1));
-	registered[kind] = false;
-	served[kind] = 0;
+	WARN_ON_ONCE(ftrace_set_filter(&bank->ops, NULL, 0, 1));
+	bank->served = 0;
+}
+
+static void remove_bank(struct bank *bank)
+{
+	if (bank->registered)
+		WARN_ON_ONCE(unregister_ftrace_function(&bank->ops));
+	bank->registered = false;
+	if (bank->served)
+		forget_filter(bank);
 }
 
 /* Registers an ops that has a filter; without one it would be called for every function. */
-static int register_ops(int kind)
+static int register_bank(unsigned int number)
 {
+	struct bank *bank = &banks[number];
 	unsigned int place;
 	int error;
 
-	if (registered[kind] || !served[kind])
+	if (bank->registered || !bank->served)
 		return 0;
-	error = register_ftrace_function(&ops[kind]);
-	registered[kind] = !error;
+	error = register_ftrace_function(&bank->ops);
+	bank->registered = !error;
 	if (!error)
 		return 0;
-	forget_filter(kind);
+	forget_filter(bank);
 	for (place = 0; place < 1u << slot_bits; place++)
-		if (slots[place].address > SLOT_WAS_USED && slots[place].whole == kind &&
-		    slots[place].first) {
+		if (slots[place].serving && slots[place].bank == number) {
 			slots[place].pending = true;
 			slots[place].serving = false;
 		}
+	return error;
+}
+
+static int register_banks(int kind)
+{
+	unsigned int number;
+	int error = 0;
+
+	for (number = kind; number < bank_count && spile_arming_goes_on(); number += KINDS)
+		error = register_bank(number) ?: error;
 	return error;
 }
 
@@ -407,7 +447,10 @@ static unsigned int sift_all(unsigned long *addresses, unsigned int count)
 	return kept;
 }
 
-/* Adds the addresses in steps, between which other tasks run and arming may be cancelled. */
+/*
+ * Adds the addresses to the only bank of its kind, in steps, between which other tasks run and
+ * arming may be cancelled.
+ */
 static int serve_many(int kind, unsigned long *addresses, unsigned int count)
 {
 	struct spile_steps steps = SPILE_ENTRY_STEPS;
@@ -416,7 +459,7 @@ static int serve_many(int kind, unsigned long *addresses, unsigned int count)
 
 	for (at = 0; at < count && !error && spile_arming_goes_on(); at += some) {
 		some = spile_step_begins(&steps, count - at);
-		error = spile_ftrace_set_filter_ips(&ops[kind], addresses + at, some, false);
+		error = spile_ftrace_set_filter_ips(&banks[kind].ops, addresses + at, some, false);
 		if (error)
 			break;
 		for (i = at; i < at + some; i++) {
@@ -424,9 +467,10 @@ static int serve_many(int kind, unsigned long *addresses, unsigned int count)
 
 			slot->pending = false;
 			slot->serving = true;
+			slot->bank = kind;
 		}
-		served[kind] += some;
-		error = register_ops(kind);
+		banks[kind].served += some;
+		error = register_bank(kind);
 		spile_step_ends(&steps, some);
 	}
 	return error;
@@ -455,7 +499,7 @@ static int serve_all(int kind)
 	if (count)
 		error = serve_many(kind, addresses, sift_all(addresses, count));
 	kvfree(addresses);
-	return error ?: register_ops(kind);
+	return error ?: register_banks(kind);
 }
 
 int spile_entry_commit(void)
@@ -520,16 +564,16 @@ static void check_removed(int error)
 /* The last address stays in the filter, because an empty filter means all functions. */
 static void stop_serving(struct slot *slot)
 {
-	int kind = slot->whole;
+	struct bank *bank = &banks[slot->bank];
 
 	if (!slot->serving)
 		return;
 	slot->serving = false;
-	if (--served[kind]) {
-		check_removed(ftrace_set_filter_ip(&ops[kind], slot->address, 1, 0));
+	if (bank->served > 1) {
+		bank->served--;
+		check_removed(ftrace_set_filter_ip(&bank->ops, slot->address, 1, 0));
 	} else {
-		WARN_ON_ONCE(unregister_ftrace_function(&ops[kind]));
-		forget_filter(kind);
+		remove_bank(bank);
 	}
 }
 
@@ -566,6 +610,7 @@ static struct slot *slot_of(const struct spile_site *site)
 static void stop_serving_many(int kind, struct spile_site *const *sites, unsigned int count)
 {
 	unsigned long *addresses = NULL;
+	struct bank *bank = &banks[kind];
 	unsigned int gone = 0, i;
 
 	if (SPILE_FTRACE_FILTERS_MANY)
@@ -582,19 +627,41 @@ static void stop_serving_many(int kind, struct spile_site *const *sites, unsigne
 		slot->serving = false;
 		addresses[gone++] = slot->address;
 	}
-	served[kind] -= gone;
-	if (gone && served[kind]) {
-		check_removed(spile_ftrace_set_filter_ips(&ops[kind], addresses, gone, true));
+	if (gone == bank->served) {
+		remove_bank(bank);
 	} else if (gone) {
-		WARN_ON_ONCE(unregister_ftrace_function(&ops[kind]));
-		forget_filter(kind);
+		bank->served -= gone;
+		check_removed(spile_ftrace_set_filter_ips(&bank->ops, addresses, gone, true));
 	}
 	kvfree(addresses);
 }
 
 unsigned int spile_entry_served(void)
 {
-	return slots ? served[ARGUMENTS] + served[WHOLE] : 0;
+	unsigned int number, served = 0;
+
+	for (number = 0; number < bank_count; number++)
+		served += banks[number].served;
+	return served;
+}
+
+/* Removes the last bank that serves any address. */
+static unsigned int remove_last_bank(struct spile_steps *steps)
+{
+	unsigned int number = bank_count, place, count;
+
+	while (number && !banks[number - 1].served)
+		number--;
+	if (!number--)
+		return 0;
+	count = banks[number].served;
+	spile_step_begins(steps, count);
+	remove_bank(&banks[number]);
+	for (place = 0; place < 1u << slot_bits; place++)
+		if (slots[place].bank == number)
+			slots[place].serving = false;
+	spile_step_ends(steps, count);
+	return count;
 }
 
 /*
@@ -606,10 +673,12 @@ bool spile_entry_remove_some(struct spile_steps *steps)
 	unsigned int place, kind, most, count = 0;
 	unsigned long *addresses;
 
-	if (!SPILE_FTRACE_FILTERS_MANY || spile_entry_served() <= KINDS)
+	if (spile_entry_served() <= KINDS)
 		return false;
-	kind = served[WHOLE] > served[ARGUMENTS] ? WHOLE : ARGUMENTS;
-	most = spile_step_begins(steps, served[kind] - 1);
+	if (!SPILE_FTRACE_FILTERS_MANY)
+		return remove_last_bank(steps);
+	kind = banks[WHOLE].served > banks[ARGUMENTS].served ? WHOLE : ARGUMENTS;
+	most = spile_step_begins(steps, banks[kind].served - 1);
 	addresses = kvmalloc_array(most, sizeof(*addresses), GFP_KERNEL);
 	if (!addresses)
 		return false;
@@ -621,9 +690,10 @@ bool spile_entry_remove_some(struct spile_steps *steps)
 		slot->serving = false;
 		addresses[count++] = slot->address;
 	}
-	served[kind] -= count;
+	banks[kind].served -= count;
 	if (count)
-		check_removed(spile_ftrace_set_filter_ips(&ops[kind], addresses, count, true));
+		check_removed(
+			spile_ftrace_set_filter_ips(&banks[kind].ops, addresses, count, true));
 	kvfree(addresses);
 	spile_step_ends(steps, count);
 	return count;
@@ -654,12 +724,8 @@ void spile_entry_remove(struct spile_site *const *sites, unsigned int count)
 		}
 		return;
 	}
-	for (kind = 0; kind < KINDS; kind++) {
-		if (!registered[kind])
-			continue;
-		WARN_ON_ONCE(unregister_ftrace_function(&ops[kind]));
-		forget_filter(kind);
-	}
+	for (i = 0; i < bank_count; i++)
+		remove_bank(&banks[i]);
 	for (place = 0; place < 1u << slot_bits; place++)
 		if (slots[place].address)
 			leave_slot(&slots[place]);
@@ -667,15 +733,22 @@ void spile_entry_remove(struct spile_site *const *sites, unsigned int count)
 
 int spile_entry_init(void)
 {
+	unsigned int number;
 	size_t bytes;
 
 	slot_bits = ilog2(roundup_pow_of_two(max(spile_script.probe_count, 1u))) + 1;
 	slot_shift = 32 - slot_bits;
 	bytes = sizeof(*slots) << slot_bits;
 	slots = kvzalloc(bytes, GFP_KERNEL);
-	if (!slots)
+	bank_count = KINDS * DIV_ROUND_UP(max(spile_script.probe_count, 1u), PER_BANK);
+	banks = kcalloc(bank_count, sizeof(*banks), GFP_KERNEL);
+	if (!slots || !banks) {
+		spile_entry_exit();
 		return -ENOMEM;
-	spile_session_charge(bytes);
+	}
+	for (number = 0; number < bank_count; number++)
+		banks[number].ops = kinds[number % KINDS];
+	spile_session_charge(bytes + bank_count * sizeof(*banks));
 	return 0;
 }
 
@@ -683,6 +756,9 @@ void spile_entry_exit(void)
 {
 	kvfree(slots);
 	slots = NULL;
+	kfree(banks);
+	banks = NULL;
+	bank_count = 0;
 }
 
 #else
