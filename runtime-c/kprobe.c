@@ -237,6 +237,8 @@ static bool is_at_function_start(const void *place)
  */
 static void warn_of_many(const struct spile_site *site)
 {
+	if (site->kprobe.flags & KPROBE_FLAG_FTRACE)
+		return;
 	if (kprobes_at_entries < MANY && is_at_function_start(site->kprobe.addr) &&
 	    ++kprobes_at_entries == MANY)
 		spile_session_emit(
