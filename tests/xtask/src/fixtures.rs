@@ -121,7 +121,7 @@ impl Fixture {
         if module.is_file() {
             return Ok(module);
         }
-        // Built elsewhere and renamed, so that an interrupted build leaves no partial module.
+        // Built elsewhere and linked, so that an interrupted build leaves no partial module.
         let target = root.join("target");
         fs::create_dir_all(&target)?;
         let build = tempfile::Builder::new().prefix("fixture-").tempdir_in(&target)?;
@@ -131,7 +131,11 @@ impl Fixture {
         }
         self.make(build.path(), place)?;
         fs::create_dir_all(&directory)?;
-        fs::rename(build.path().join(format!("{}.ko", self.name)), &module)?;
+        // Another build may have been faster, and another build-id: scripts have been compiled against the first.
+        match fs::hard_link(build.path().join(format!("{}.ko", self.name)), &module) {
+            Err(_) if module.is_file() => {}
+            linked => linked?,
+        }
         Ok(module)
     }
 
