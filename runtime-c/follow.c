@@ -25,13 +25,10 @@
 #include "site.h"
 #include "uprobe.h"
 
-enum {
-	MOST_ANCESTORS = 1000,
-	LAST = 0,		/* priority of a callback of a tracepoint; 10 without one */
-};
+enum { MOST_ANCESTORS = 1000 };
 
 static unsigned long *followed;		/* by tgid: PID_MAX_LIMIT bits; NULL: no target() */
-static struct tracepoint *fork_event, *exit_event;
+static struct tracepoint *fork_event, *free_event;
 static bool following;		/* the tracepoints are registered; under spile_session.lock */
 
 bool spile_follows_task(spile_long pid, const struct task_struct *task)
@@ -102,23 +99,32 @@ bool spile_follows_mm(spile_long pid, struct mm_struct *mm)
 
 static void handle_fork(void *data, struct task_struct *parent, struct task_struct *child)
 {
-	if (child->tgid == child->pid && test_bit(parent->tgid, followed))
-		set_bit(child->tgid, followed);
+	if (child->tgid == child->pid)
+		assign_bit(child->tgid, followed, test_bit(parent->tgid, followed));
 }
 
-/* Older kernels pass one argument, newer ones a second, which is not used. */
-static void handle_process_exit(void *data, struct task_struct *task)
+/*
+ * A task that has ended and that nobody looks at any more; the first one of a process is the
+ * last. No earlier moment will do: of threads that end at the same time each may be the one
+ * that finds no other alive, while others are still about to tell of their end. Another process
+ * may have the id by now, of which handle_fork() has decided.
+ */
+static void handle_free(void *data, struct task_struct *task)
 {
-	if (!atomic_read(&task->signal->live))
+	if (task->pid != task->tgid)
+		return;
+	rcu_read_lock();
+	if (!pid_task(find_pid_ns(task->tgid, &init_pid_ns), PIDTYPE_TGID))
 		clear_bit(task->tgid, followed);
+	rcu_read_unlock();
 }
 
 static void find_process_event(struct tracepoint *tracepoint, void *data)
 {
 	if (!strcmp(tracepoint->name, "sched_process_fork"))
 		fork_event = tracepoint;
-	else if (!strcmp(tracepoint->name, "sched_process_exit"))
-		exit_event = tracepoint;
+	else if (!strcmp(tracepoint->name, "sched_process_free"))
+		free_event = tracepoint;
 }
 
 /* Adds the number of ancestors that were looked at. */
@@ -135,10 +141,7 @@ static bool descends(struct task_struct *task, int from, unsigned int *looked_at
 	return false;
 }
 
-/*
- * A process that is about to end is no longer in the list while it closes its files, and before
- * the session's handlers are armed there is none: the ancestors are asked as well.
- */
+/* Before the session's handlers are armed there is no list: the ancestors are asked as well. */
 spile_long spile_fn_followed(struct spile_context *c, spile_long pid)
 {
 	unsigned int ancestors = 0;
@@ -149,25 +152,40 @@ spile_long spile_fn_followed(struct spile_context *c, spile_long pid)
 		return 0;
 	rcu_read_lock();
 	task = pid_task(find_pid_ns(pid, &init_pid_ns), PIDTYPE_PID);
-	found = (followed && test_bit(task ? task->tgid : pid, followed)) ||
-		(task && descends(task, spile_session.target, &ancestors));
+	found = task && ((followed && test_bit(task->tgid, followed)) ||
+			 descends(task, spile_session.target, &ancestors));
 	rcu_read_unlock();
 	/* A user may have a chain of a thousand. */
 	spile_debit(c, ancestors);
 	return found;
 }
 
+/* Whether the process has not ended, nor begun to. */
+static bool lives(unsigned long tgid)
+{
+	const struct task_struct *task = pid_task(find_pid_ns(tgid, &init_pid_ns), PIDTYPE_TGID);
+
+	return task && atomic_read(&task->signal->live);
+}
+
 spile_long spile_fn_next_followed(struct spile_context *c, spile_long pid)
 {
 	unsigned long next;
+	unsigned int looked_at = 0;
 
 	if (pid < 0 || pid >= PID_MAX_LIMIT - 1)
 		return 0;
 	if (!followed)
 		return pid < spile_session.target ? spile_session.target : 0;
+	if (!spile_rcu_waits_for_us())
+		return 0;
+	rcu_read_lock();
 	next = find_next_bit(followed, PID_MAX_LIMIT, pid + 1);
+	while (next < PID_MAX_LIMIT && !lives(next) && looked_at++ < MOST_ANCESTORS)
+		next = find_next_bit(followed, PID_MAX_LIMIT, next + 1);
+	rcu_read_unlock();
 	/* A statement for each 4 KiB of the bitmap, which has 512 KiB. */
-	spile_debit(c, (next - pid) / (8 * 4096));
+	spile_debit(c, looked_at + (next - pid) / (8 * 4096));
 	return next < PID_MAX_LIMIT ? next : 0;
 }
 
@@ -175,7 +193,7 @@ void spile_follow_exit(void)
 {
 	if (following) {
 		tracepoint_probe_unregister(fork_event, handle_fork, NULL);
-		tracepoint_probe_unregister(exit_event, handle_process_exit, NULL);
+		tracepoint_probe_unregister(free_event, handle_free, NULL);
 		tracepoint_synchronize_unregister();
 	}
 	kvfree(followed);
@@ -200,13 +218,12 @@ int spile_follow_begin(void)
 		spile_session_charge(bytes);
 	}
 	for_each_kernel_tracepoint(find_process_event, NULL);
-	if (!fork_event || !exit_event)
+	if (!fork_event || !free_event)
 		return -ENOENT;
 	error = tracepoint_probe_register(fork_event, handle_fork, NULL);
 	if (error)
 		return error;
-	/* After the script's own probes there, for which the process still counts. */
-	error = tracepoint_probe_register_prio(exit_event, handle_process_exit, NULL, LAST);
+	error = tracepoint_probe_register(free_event, handle_free, NULL);
 	if (error) {
 		tracepoint_probe_unregister(fork_event, handle_fork, NULL);
 		tracepoint_synchronize_unregister();
