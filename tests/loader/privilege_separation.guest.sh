@@ -1,14 +1,14 @@
 # Shows: a set-uid spilerun consists of a root part, which is limited to few system calls and which its user cannot
 # signal, and a user part, which has permanently dropped root's rights; commands run as the user without restrictions of
 # either part; whichever part is killed, the module is removed; with Landlock the user part can only open its outputs
-# once the session runs.
+# once the session runs. The one capability that it keeps (CAP_BLOCK_SUSPEND, not effective) keeps debuggers out to its end.
 # script: ticks ticks.stp
 # script: shell shell.stp
 # limit: 200
 # stdout: ^spile-root: uid 0 0 0 0, gid 0 0 0 0, groups none, seccomp 2, no new privileges 1$
 # stdout: ^spile-guard: uid 0 0 0 0, gid 0 0 0 0, groups none, seccomp 2, no new privileges 1$
-# stdout: ^suid: uid 5001 5001 5001 5001, gid 5001 5001 5001 5001, groups (5001 601|601 5001|601), seccomp 0, no new privileges 1, capabilities 0000000000000000 0000000000000000 0000000000000000$
-# stdout: ^spile-start: uid 5001 5001 5001 5001, gid 5001 5001 5001 5001, groups (5001 601|601 5001|601), seccomp 0, no new privileges 0, capabilities 0000000000000000 0000000000000000 0000000000000000$
+# stdout: ^suid: uid 5001 5001 5001 5001, gid 5001 5001 5001 5001, groups (5001 601|601 5001|601), seccomp 0, no new privileges 1, capabilities 0000001000000000 0000000000000000 0000000000000000$
+# stdout: ^spile-start: uid 5001 5001 5001 5001, gid 5001 5001 5001 5001, groups (5001 601|601 5001|601), seccomp 0, no new privileges 0, capabilities 0000001000000000 0000000000000000 0000000000000000$
 # stdout: ^busyboxparts: uid 5001 5001 5001 5001, gid 5001 5001 5001 5001, groups (5001 601|601 5001|601), seccomp 0, no new privileges 0, capabilities 0000000000000000 0000000000000000 0000000000000000$
 # stdout: ^spile-root: environment 1, memory 1, descriptors 1$
 # stdout: ^spile-guard: environment 1, memory 1, descriptors 1$

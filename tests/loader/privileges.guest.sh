@@ -4,7 +4,7 @@
 # script: shell shell.stp
 # limit: 120
 # stdout: ^nobody: 4 running a module: only for root and members of the group spileusr$
-# stdout: ^usr: approved runs, no rights left: 0000000000000000, uid 5001$
+# stdout: ^usr: approved runs, no rights left: 0000001000000000, uid 5001$
 # stdout: ^usr: output is the caller's$
 # stdout: ^usr: elsewhere 4, root's file 4, traversal 4, link 3, writable file 3, writable directory 3, other's file 3$
 # stdout: ^usr: while it is read: 6 6, cannot switch: 4$

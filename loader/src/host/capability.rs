@@ -7,6 +7,10 @@ use std::io;
 use nix::errno::Errno;
 use nix::libc;
 
+/// Keeps the machine from its sleep by epoll(7), as a process with a file descriptor open may in other ways (CAP_BLOCK_SUSPEND).
+/// Unlike others as harmless, no login gives it to users.
+pub const BLOCK_SUSPEND: u64 = 1 << 36;
+
 /// Masks, a bit for each capability (linux/capability.h).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Sets {

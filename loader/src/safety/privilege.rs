@@ -12,14 +12,13 @@ use std::path::Path;
 
 use nix::errno::Errno;
 use nix::sys::prctl::{set_dumpable, set_keepcaps};
-use nix::sys::resource::{Resource, getrlimit};
 use nix::unistd::{Gid, Uid, getegid, geteuid, getgid, getgroups, getuid, seteuid, setgroups, setresgid, setresuid};
 
 use spile_abi::device::{RANK_DEV, RANK_SYS, RANK_USR};
 
 use crate::error::Error;
 use crate::host::accounts;
-use crate::host::capability::{self, Sets};
+use crate::host::capability::{self, BLOCK_SUSPEND, Sets};
 use crate::host::places;
 use crate::module::lock;
 use crate::safety::approved;
@@ -86,28 +85,29 @@ impl Caller {
         }
     }
 
-    /// Drops root's rights permanently, also for all children.
+    /// Drops root's rights permanently, also for all children. What stays is one capability, permitted but not effective, without any
+    /// power over others.
     pub fn become_caller(&self) -> Result<(), Error> {
-        // A process with the caller's ids and more capabilities cannot be debugged by the caller: until this one is not dumpable,
-        // which setresuid(2) decides by fs.suid_dumpable, it keeps them.
+        // A process with the caller's ids and more capabilities cannot be debugged by the caller. This one keeps them until it is not
+        // dumpable, which setresuid(2) decides by fs.suid_dumpable, and one of them to its end: when it has given up its memory, older
+        // kernels no longer ask whether it is dumpable, but its descriptors can still be taken (__ptrace_may_access(); pidfd_getfd(2)).
         set_keepcaps(true)
             .and_then(|()| setresgid(self.gid, self.gid, self.gid))
             .and_then(|()| setresuid(self.uid, self.uid, self.uid))
             // The process holds the connection to the root part and the module's device: keep debuggers and
             // /proc/PID/fd of the caller out, whatever fs.suid_dumpable is.
             .and_then(|()| set_dumpable(false))
-            // The kernel looks at dumpable and capabilities one after the other, with the lock of the task (__ptrace_may_access(), with
-            // task_lock()): whoever has looked before must not see the capabilities dropped. getrlimit(2) takes that lock.
-            .and_then(|()| getrlimit(Resource::RLIMIT_CORE))
-            .and_then(|_| set_keepcaps(false))
+            .and_then(|()| set_keepcaps(false))
             .map_err(failed)?;
         let asking = |error| Error::System { doing: "asking for capabilities", error };
         if !self.uid.is_root() {
-            let kept = Sets { effective: 0, permitted: 0, ..Sets::own().map_err(asking)? };
+            let own = Sets::own().map_err(asking)?;
+            let kept = Sets { effective: 0, permitted: own.permitted & BLOCK_SUSPEND, ..own };
             kept.become_current().map_err(|error| Error::System { doing: "giving up privileges", error })?;
         }
         let own = Sets::own().map_err(asking)?;
-        let is_dropped = seteuid(Uid::from_raw(0)).is_err() && own.permitted == 0;
+        let is_dropped =
+            seteuid(Uid::from_raw(0)).is_err() && own.permitted & !BLOCK_SUSPEND == 0 && own.effective == 0;
         // If root started a set-gid program, only the group is dropped.
         match is_dropped || self.uid.is_root() {
             true => Ok(()),
