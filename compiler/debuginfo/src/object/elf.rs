@@ -23,6 +23,7 @@ use spile_abi::budget::{Budget, Limits, USUAL};
 
 use super::demangle::{demangled, fits, split_parameters, takes};
 use super::file::{self, Bytes};
+use super::indirect;
 use super::narrow;
 use super::symbol_table::{Row, SymbolTable};
 use crate::error::Error;
@@ -107,8 +108,10 @@ pub struct Symbol<'e> {
     pub size: u64,
     /// Bound STB_GLOBAL.
     pub global: bool,
-    /// Of code (STT_FUNC).
+    /// Of code (STT_FUNC, STT_GNU_IFUNC).
     pub function: bool,
+    /// The code says where the function is (STT_GNU_IFUNC).
+    pub indirect: bool,
 }
 
 /// A function in a program's symbol table.
@@ -120,6 +123,8 @@ pub struct CodeSymbol {
     pub at: Address,
     /// Other files can refer to it (not STB_LOCAL).
     pub global: bool,
+    /// What is there says where the function is (STT_GNU_IFUNC).
+    pub indirect: bool,
 }
 
 /// A variable in a program's symbol table.
@@ -572,7 +577,8 @@ impl Elf {
             names.bytes(name.len()).map_err(|error| self.wrong(error.to_string()))?;
             let (size, global) = (symbol.size(), symbol.is_global());
             let function = symbol.kind() == SymbolKind::Text;
-            all.push(Row { at, size, name: (start, name.len() as u32), global, function });
+            let indirect = indirect::is_indirect(&symbol);
+            all.push(Row { at, size, name: (start, name.len() as u32), global, function, indirect });
         }
         SymbolTable::make(all, |row| self.name(row)).ok_or_else(|| self.wrong("too many symbols".into()))
     }
@@ -599,7 +605,8 @@ impl Elf {
     }
 
     fn symbol(&self, row: &Row) -> Symbol<'_> {
-        Symbol { name: self.text(row), at: row.at, size: row.size, global: row.global, function: row.function }
+        let Row { at, size, global, function, indirect, .. } = *row;
+        Symbol { name: self.text(row), at, size, global, function, indirect }
     }
 
     /// All symbols of code and data, sorted by address.
@@ -641,7 +648,8 @@ impl Elf {
             } else {
                 demangled(symbol.name).filter(|qualified| fits(pattern, qualified))?
             };
-            Some(CodeSymbol { name, at: self.address(symbol.at)?, global: symbol.global })
+            let (global, indirect) = (symbol.global, symbol.indirect);
+            Some(CodeSymbol { name, at: self.address(symbol.at)?, global, indirect })
         });
         let mut found: Vec<CodeSymbol> = fits.collect();
         if found.is_empty() && pattern.contains('@') {
@@ -672,7 +680,8 @@ impl Elf {
             let whole = format!("{name}{between}{version}");
             let global = symbol.st_bind() != object::elf::STB_LOCAL;
             let at = self.address(at).filter(|_| spile_base::glob::matches(pattern, &whole))?;
-            Some(CodeSymbol { name: whole, at, global })
+            let indirect = symbol.st_type() == object::elf::STT_GNU_IFUNC;
+            Some(CodeSymbol { name: whole, at, global, indirect })
         });
         Some(fits.collect())
     }

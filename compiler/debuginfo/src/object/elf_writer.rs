@@ -8,7 +8,8 @@
 //! lines than the 45 of [`laid_out`].
 
 use object::elf::{
-    ET_EXEC, ET_REL, SHF_ALLOC, SHF_EXECINSTR, SHT_NOBITS, SHT_NOTE, SHT_PROGBITS, SHT_STRTAB, SHT_SYMTAB,
+    ET_EXEC, ET_REL, SHF_ALLOC, SHF_EXECINSTR, SHT_NOBITS, SHT_NOTE, SHT_PROGBITS, SHT_STRTAB, SHT_SYMTAB, STB_GLOBAL,
+    SymbolType,
 };
 
 const HEADER: u64 = 64;
@@ -96,11 +97,11 @@ pub(super) fn add_symbol(
     name: &str,
     (section, address, size): (u16, u64, u64),
     is_global: bool,
-    function: bool,
+    kind: SymbolType,
 ) {
-    let (global, kind) = (1 << 4, if function { 2 } else { 1 });
+    let global = STB_GLOBAL.0 << 4;
     table.extend((names.len() as u32).to_le_bytes());
-    table.extend([if is_global { global } else { 0 } | kind, 0]);
+    table.extend([if is_global { global } else { 0 } | kind.0, 0]);
     table.extend(section.to_le_bytes());
     table.extend(address.to_le_bytes());
     table.extend(size.to_le_bytes());

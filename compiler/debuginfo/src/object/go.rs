@@ -28,7 +28,7 @@ pub(crate) fn symbols(own: &Elf) -> Option<Vec<u8>> {
     for function in functions(table)? {
         let Some((index, _)) = code.iter().find(|(_, range)| range.contains(&function.at)) else { continue };
         let place = (*index, function.at, function.size);
-        elf_writer::add_symbol(&mut symbols, &mut names, function.name, place, true, true);
+        elf_writer::add_symbol(&mut symbols, &mut names, function.name, place, true, object::elf::STT_FUNC);
         found = true;
     }
     found.then(|| elf_writer::with_symbols(Kind::Program, sections, (symbols, names), (LAST, vec![0])))

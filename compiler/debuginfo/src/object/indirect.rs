@@ -20,10 +20,7 @@ impl Elf {
     pub fn implementations(&self, resolver: Address) -> Option<Vec<Address>> {
         let elf = self.parse().ok()?;
         let mut symbols = elf.symbols().chain(elf.dynamic_symbols());
-        let symbol = symbols.find(|symbol| {
-            let indirect = matches!(symbol.flags(), SymbolFlags::Elf { st_info, .. } if st_info.0 & 15 == INDIRECT);
-            indirect && symbol.address() == resolver.offset
-        })?;
+        let symbol = symbols.find(|symbol| is_indirect(symbol) && symbol.address() == resolver.offset)?;
         let (start, size) = (symbol.address(), usize::try_from(symbol.size()).unwrap_or(0).min(MOST));
         let section = self.section_at(start)?;
         let bytes = self.section_bytes(&section.name).unwrap_or_default();
@@ -38,6 +35,11 @@ impl Elf {
         found.dedup();
         Some(found)
     }
+}
+
+/// Whether a symbol is that of an indirect function.
+pub(super) fn is_indirect<'d>(symbol: &impl object::ObjectSymbol<'d>) -> bool {
+    matches!(symbol.flags(), SymbolFlags::Elf { st_info, .. } if st_info.0 & 15 == INDIRECT)
 }
 
 /// The address that an instruction puts into a register: relative to itself, or in programs at fixed addresses as it is.

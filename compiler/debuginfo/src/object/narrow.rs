@@ -4,6 +4,7 @@
 //! and where in the file its segments are. Everything else in this crate reads 64-bit files. The code itself is left out,
 //! so that nobody takes it for 64-bit code; what is found in it, or by relocations, is in sections of our own.
 
+use object::elf::{STT_FUNC, STT_GNU_IFUNC, STT_OBJECT};
 use object::read::elf::ElfFile32;
 use object::{
     LittleEndian, Object as _, ObjectSection as _, ObjectSegment as _, ObjectSymbol as _, SectionFlags, SymbolKind,
@@ -11,6 +12,7 @@ use object::{
 
 use super::elf_writer::{self, Kind, Section};
 use super::import_stubs::{self, Code};
+use super::indirect;
 use super::notes::next_note;
 use super::thread_parts;
 use spile_abi::budget::Budget;
@@ -84,9 +86,13 @@ pub(super) fn widened(bytes: &[u8], most: u64) -> Result<Vec<u8>, String> {
         let index = symbol.section_index().and_then(|index| indices.get(&index));
         let (Some(index), Ok(name)) = (index, symbol.name()) else { continue };
         if matches!(kind, SymbolKind::Text | SymbolKind::Data) && !name.is_empty() {
-            let function = kind == SymbolKind::Text;
             let place = (*index, symbol.address(), symbol.size());
-            elf_writer::add_symbol(&mut table, &mut names, name, place, symbol.is_global(), function);
+            let kind = match kind {
+                _ if indirect::is_indirect(&symbol) => STT_GNU_IFUNC,
+                SymbolKind::Text => STT_FUNC,
+                _ => STT_OBJECT,
+            };
+            elf_writer::add_symbol(&mut table, &mut names, name, place, symbol.is_global(), kind);
         }
     }
     let mut segments = Vec::new();

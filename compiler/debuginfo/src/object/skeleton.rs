@@ -5,6 +5,8 @@
 
 use std::collections::HashMap;
 
+use object::elf::{STT_FUNC, STT_GNU_IFUNC, STT_OBJECT};
+
 use super::elf::Elf;
 use super::elf_writer::{Kind, Section, add_symbol, no_symbols, with_symbols};
 use crate::error::Error;
@@ -38,7 +40,12 @@ fn symbols(elf: &Elf, sections: &[Section]) -> Result<(Vec<u8>, Vec<u8>), Error>
         let loaded = elf.section_of(address).map(|section| section.name.as_str());
         let Some(index) = loaded.and_then(|name| numbers.get(name)) else { continue };
         let place = (*index as u16, address.offset, symbol.size);
-        add_symbol(&mut table, &mut names, symbol.name, place, symbol.global, symbol.function);
+        let kind = match symbol.function {
+            true if symbol.indirect => STT_GNU_IFUNC,
+            true => STT_FUNC,
+            false => STT_OBJECT,
+        };
+        add_symbol(&mut table, &mut names, symbol.name, place, symbol.global, kind);
     }
     Ok((table, names))
 }

@@ -14,6 +14,7 @@ const COLUMNS: [usize; 2] = [7, 2];
 
 const GLOBAL: u32 = 1;
 const FUNCTION: u32 = 2;
+const INDIRECT: u32 = 4;
 
 /// A symbol, with its name as start and length in the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,6 +29,8 @@ pub(super) struct Row {
     pub global: bool,
     /// It is a function.
     pub function: bool,
+    /// It is an indirect function: its code says where the function is.
+    pub indirect: bool,
 }
 
 /// The symbols, in order.
@@ -45,6 +48,7 @@ impl SymbolTable {
         for row in &rows {
             let ([at, high], [size, large]) = (halves(row.at), halves(row.size));
             let flags = if row.global { GLOBAL } else { 0 } | if row.function { FUNCTION } else { 0 };
+            let flags = flags | if row.indirect { INDIRECT } else { 0 };
             writer.row(ROWS, &[at, high, size, large, row.name.0, row.name.1, flags]);
         }
         names.iter().for_each(|(hash, row)| writer.row(NAMES, &[*hash, *row]));
@@ -76,6 +80,7 @@ impl SymbolTable {
             name: (cell(4), cell(5)),
             global: flags & GLOBAL != 0,
             function: flags & FUNCTION != 0,
+            indirect: flags & INDIRECT != 0,
         }
     }
 
@@ -105,7 +110,7 @@ mod tests {
     #[test]
     fn by_address_and_by_name() {
         let file = b"onetwothree";
-        let row = |at, name, global| Row { at, size: at + 1, name, global, function: !global };
+        let row = |at, name, global| Row { at, size: at + 1, name, global, function: !global, indirect: at == 5 };
         let (one, two, three) = (row(9, (0, 3), true), row(5, (3, 3), false), row(1 << 40, (6, 5), true));
         let again = row(7, (0, 3), false);
         let name = |row: &Row| &file[row.name.0 as usize..(row.name.0 + row.name.1) as usize];

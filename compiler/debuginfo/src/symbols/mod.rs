@@ -21,10 +21,12 @@ impl Symbols {
         Symbols { elf }
     }
 
-    /// Symbols of functions in code, each with its number among all symbols.
+    /// Symbols of functions in code, each with its number among all symbols; not indirect ones, which are elsewhere.
     fn functions(&self) -> Result<impl Iterator<Item = (u32, Symbol<'_>)>, Error> {
         let all = (0..).zip(self.elf.all_symbols()?);
-        Ok(all.filter(|(_, symbol)| symbol.function && !symbol.name.is_empty() && self.elf.is_code(symbol.at)))
+        Ok(all.filter(|(_, symbol)| {
+            symbol.function && !symbol.indirect && !symbol.name.is_empty() && self.elf.is_code(symbol.at)
+        }))
     }
 }
 

@@ -52,9 +52,6 @@ pub(super) fn others(point: &Point, object: &Rc<Object>, resolver: &mut Resolver
         return Ok(Vec::new());
     }
     let debug = object.debug().map_err(failed)?;
-    if debug.is_symbols() {
-        return Ok(Vec::new());
-    }
     let mut known: BTreeSet<Address> = BTreeSet::new();
     for id in debug.find_functions(&FunctionPattern { name: name.clone(), file: None }).map_err(failed)? {
         for body in debug.function(id).map_err(failed)?.bodies {
@@ -67,7 +64,8 @@ pub(super) fn others(point: &Point, object: &Rc<Object>, resolver: &mut Resolver
         return Ok(Vec::new());
     }
     let mut found = object.functions_by_symbol(&name);
-    found.retain(|symbol| !known.contains(&symbol.at));
+    // Where debug information is the symbol table itself, it does not have these.
+    found.retain(|symbol| if debug.is_symbols() { symbol.indirect } else { !known.contains(&symbol.at) });
     let (mut sites, _) = sites(point, object, resolver, found, is_pattern)?;
     // An indirect function may stand for one of those.
     sites.retain(|(_, at)| !known.contains(at));
@@ -102,7 +100,7 @@ fn sites(
         refused = Some(why);
     };
     let mut places: Vec<(String, Address)> = Vec::new();
-    for CodeSymbol { name, at, global } in found {
+    for CodeSymbol { name, at, global, indirect } in found {
         if is_pattern && is_thunk(&name) {
             continue;
         }
@@ -112,7 +110,8 @@ fn sites(
             () => None,
         };
         let why = why.or_else(|| refusal_of_return(object, at).filter(|_| is_pattern && point.has("return")));
-        match (why, object.implementations(at)) {
+        let implementations = indirect.then(|| object.implementations(at).unwrap_or_default());
+        match (why, implementations) {
             (Some(why), _) => refuse(resolver, &name, why),
             (None, None) => places.push((name, at)),
             (None, Some(all)) if all.is_empty() => refuse(resolver, &name, UNSHOWN),
