@@ -52,7 +52,7 @@ x_keeps_too:
 	jmp x_keeps
 	.size x_keeps_too, . - x_keeps_too
 	.type x_open, @function
-x_open:	hlt
+x_open:	ud2
 	.size x_open, . - x_open
 	.type x_clone.isra.0, @function
 x_clone.isra.0:

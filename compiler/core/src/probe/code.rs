@@ -148,7 +148,11 @@ fn in_program(
     if std::ptr::eq(mechanism, &URETPROBE) && object.is_go() {
         return Err(MOVED);
     }
+    const UNSTEPPABLE: &str = "the kernel refuses a probe at the instruction there, of which it cannot execute a copy: many vector instructions, those with a lock or segment prefix, breakpoints, and instructions of the kernel";
     let offset = object.file_offset(address).ok_or("its code is not in the file")?;
+    if object.is_unsteppable(address) {
+        return Err(UNSTEPPABLE);
+    }
     Ok(Attachment::new(mechanism)
         .with("uprobe.program", Value::Number(program.0))
         .with("uprobe.offset", Value::Unsigned(offset))

@@ -29,6 +29,7 @@ pub(crate) mod skeleton;
 mod symbol_table;
 mod thread_local;
 mod thread_parts;
+mod unsteppable;
 
 pub(crate) use call_sites::{Transfer, transfers};
 pub use code_sum::{CodeSum, code_sum};

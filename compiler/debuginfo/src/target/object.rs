@@ -423,6 +423,11 @@ impl Object {
         self.is_program().then(|| named.returning(self.mapped(), function))
     }
 
+    /// Whether the kernel refuses a probe at an instruction of a program: see [`Elf::is_unsteppable`].
+    pub fn is_unsteppable(&self, address: Address) -> bool {
+        self.mapped().is_unsteppable(address)
+    }
+
     /// Where the implementations of an indirect function of a program begin; None: no such function is there.
     pub fn implementations(&self, address: Address) -> Option<Vec<Address>> {
         self.mapped().implementations(address)

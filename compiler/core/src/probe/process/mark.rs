@@ -42,14 +42,17 @@ pub(super) fn resolve_in(point: &Point, object: &Rc<Object>, resolver: &mut Reso
         return Err(nothing(object, &markers, name, component));
     }
     let code = Code::of(point, object, resolver)?;
-    let mut sites = Vec::new();
+    let (mut sites, mut refused) = (Vec::new(), None);
     for marker in markers.iter().filter(fits) {
         let attachment = code.at_marker(object, marker.address, marker.semaphore);
-        let attachment = attachment.map_err(|why| PointError::NotProbeable {
-            component,
-            name: marker.name.clone(),
-            why: why.into(),
-        })?;
+        let attachment = match attachment {
+            Ok(attachment) => attachment,
+            Err(why) => {
+                resolver.skip(&marker.name, why);
+                refused = Some(PointError::NotProbeable { component, name: marker.name.clone(), why: why.into() });
+                continue;
+            }
+        };
         let from = provider.as_ref().map_or(String::new(), |_| format!(".provider(\"{}\")", marker.provider));
         sites.push(Site {
             point: format!("{}{from}.mark(\"{}\")", owner_of(object), marker.name),
@@ -59,7 +62,10 @@ pub(super) fn resolve_in(point: &Point, object: &Rc<Object>, resolver: &mut Reso
             context: Rc::new(context(object, marker)),
         });
     }
-    Ok(sites)
+    match refused.filter(|_| sites.is_empty()) {
+        Some(refused) => Err(refused),
+        None => Ok(sites),
+    }
 }
 
 fn nothing(object: &Object, markers: &[Marker], name: String, component: Span) -> PointError {

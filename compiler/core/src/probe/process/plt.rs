@@ -35,14 +35,16 @@ pub(super) fn resolve_in(point: &Point, object: &Rc<Object>, resolver: &mut Reso
     let code = Code::of(point, object, resolver)?;
     let returning = point.has("return");
     let suffix = if returning { ".return" } else { "" };
-    let mut sites = Vec::new();
+    let (mut sites, mut refused) = (Vec::new(), None);
     for (name, address) in fitting() {
-        let attachment = code.attach(object, *address, returning);
-        let attachment = attachment.map_err(|why| PointError::NotProbeable {
-            component,
-            name: name.clone(),
-            why: why.to_string(),
-        })?;
+        let attachment = match code.attach(object, *address, returning) {
+            Ok(attachment) => attachment,
+            Err(why) => {
+                resolver.skip(name, why);
+                refused = Some(PointError::NotProbeable { component, name: name.clone(), why: why.to_string() });
+                continue;
+            }
+        };
         // No frame has been made there, whether a symbol tells that it is an entry or not.
         let attachment = attachment.changed("uprobe.at_entry", true.into());
         let inner = SymbolContext { object: object.clone(), symbol: name.clone(), returning };
@@ -54,7 +56,10 @@ pub(super) fn resolve_in(point: &Point, object: &Rc<Object>, resolver: &mut Reso
             context: Rc::new(StubContext(inner)),
         });
     }
-    Ok(sites)
+    match refused.filter(|_| sites.is_empty()) {
+        Some(refused) => Err(refused),
+        None => Ok(sites),
+    }
 }
 
 /// That of a function of which nothing is known, with its name as `$$name`.

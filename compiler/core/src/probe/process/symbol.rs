@@ -16,6 +16,7 @@ use spile_base::glob;
 use spile_debuginfo::target::Object;
 use spile_debuginfo::{Address, CodeSymbol, FunctionId, FunctionPattern, demangled, last_part};
 use spile_source::Span;
+use spile_source::diagnostic::{self, Diagnostic};
 
 /// Why an indirect function is not probed.
 const UNSHOWN: &str = "it is chosen when the program is loaded (an indirect function), and its resolver does not show among which: name one of its implementations";
@@ -121,14 +122,33 @@ fn sites(
     if !resolver.names_only() {
         places = without_aliases(places);
     }
-    let mut sites = Vec::new();
+    let (mut sites, mut left_out) = (Vec::new(), Vec::new());
     for (symbol, at) in places {
         match site(point, object, code, &symbol, at) {
             Ok(site) => sites.push((site, at)),
-            Err(why) => refuse(resolver, &symbol, why),
+            Err(why) => {
+                refuse(resolver, &symbol, why);
+                left_out.push((at, why));
+            }
         }
     }
+    if !is_pattern && !sites.is_empty() && !left_out.is_empty() {
+        resolver.warn(some_left_out(point, object, sites.len(), &left_out));
+    }
     Ok((sites, refused))
+}
+
+/// Of an indirect function: which implementation is called depends on the processor, so that there may be no hit at all.
+fn some_left_out(point: &Point, object: &Object, probed: usize, left_out: &[(Address, &'static str)]) -> Diagnostic {
+    let (name, component) = point.string("function").unwrap_or((String::new(), point.span()));
+    let (left, all) = (left_out.len(), left_out.len() + probed);
+    let message = format!("{left} of the {all} implementations of `{name}` cannot be probed");
+    let mut warning = Diagnostic::warning(diagnostic::Code("W0115"), message).at(component, "");
+    for (at, why) in left_out {
+        let name = object.functions_at(*at).into_iter().next().unwrap_or_else(|| format!("{:#x}", at.offset));
+        warning = warning.note(format!("{name}: {why}"));
+    }
+    warning
 }
 
 /// Whether a symbol is of code that only leads to a function, a thunk of C++.
