@@ -15,6 +15,7 @@ use object::{
     LittleEndian, Object, ObjectSection, ObjectSymbol, ObjectSymbolTable, RelocationTarget, SectionKind, elf,
 };
 use spile_abi::libraries::Asked;
+use spile_abi::sections::{self, Added};
 
 /// Executable segments that count; programs have one to three. Each address and each row of a table looks for its own.
 const MOST_SEGMENTS: usize = 16;
@@ -38,8 +39,8 @@ const MIN_TEXT: u64 = 16;
 /// A file, or the memory of the vDSO.
 #[derive(Debug)]
 pub enum Image {
-    /// Reads are cached until it is dropped.
-    File(ReadCache<File>),
+    /// Reads are cached until it is dropped. What it lacks where it has no section headers.
+    File(ReadCache<File>, Option<Added>),
     /// The vDSO of this process: all 64-bit processes have the same.
     Vdso(&'static [u8]),
 }
@@ -118,7 +119,14 @@ pub trait Elf {
 impl Image {
     /// Of an open file.
     pub fn of(file: File) -> Image {
-        Image::File(ReadCache::new(file))
+        let cache = ReadCache::new(file);
+        let added = cache.len().ok().and_then(|length| {
+            sections::added(length, &mut |at, bytes| {
+                let limited = Limited { cache: &cache, added: None, left: &Cell::new(MAX_READ) };
+                limited.read_bytes_at(at, bytes as u64).ok().map(<[u8]>::to_vec)
+            })
+        });
+        Image::File(cache, added)
     }
 
     /// The vDSO; `None`: the kernel gives this process none.
@@ -139,7 +147,9 @@ impl Image {
     /// Calls with the file, if it is one for this architecture.
     pub fn with<T>(&self, run: impl FnOnce(&dyn Elf) -> T) -> Option<T> {
         match self {
-            Image::File(cache) => parse(Limited { cache, left: &Cell::new(MAX_READ) }, run),
+            Image::File(cache, added) => {
+                parse(Limited { cache, added: added.as_ref(), left: &Cell::new(MAX_READ) }, run)
+            }
             Image::Vdso(bytes) => parse(*bytes, run),
         }
     }
@@ -149,6 +159,7 @@ impl Image {
 #[derive(Clone, Copy)]
 struct Limited<'f> {
     cache: &'f ReadCache<File>,
+    added: Option<&'f Added>,
     left: &'f Cell<u64>,
 }
 
@@ -161,18 +172,25 @@ impl Limited<'_> {
 
 impl<'f> ReadRef<'f> for Limited<'f> {
     fn len(self) -> Result<u64, ()> {
-        self.cache.len()
+        self.added.map_or_else(|| self.cache.len(), |added| Ok(added.whole()))
     }
 
     fn read_bytes_at(self, offset: u64, size: u64) -> Result<&'f [u8], ()> {
         self.charge(size)?;
-        self.cache.read_bytes_at(offset, size)
+        match self.added.and_then(|added| added.at(offset, size)) {
+            Some(bytes) => Ok(bytes),
+            None => self.cache.read_bytes_at(offset, size),
+        }
     }
 
     fn read_bytes_at_until(self, range: Range<u64>, delimiter: u8) -> Result<&'f [u8], ()> {
         // The cache reads up to so many bytes, and does not remember that there was no end.
         let unended = range.end.saturating_sub(range.start).min(MAX_TEXT as u64);
-        let text = self.cache.read_bytes_at_until(range, delimiter);
+        let added = self.added.and_then(|added| added.at(range.start, range.end.checked_sub(range.start)?));
+        let text = match added {
+            Some(bytes) => bytes.read_bytes_at_until(0..bytes.len() as u64, delimiter),
+            None => self.cache.read_bytes_at_until(range, delimiter),
+        };
         self.charge(text.map_or(unended, |text| text.len() as u64).max(MIN_TEXT))?;
         text
     }
@@ -378,6 +396,44 @@ mod tests {
     }
 
     #[test]
+    fn a_library_without_section_headers_tells_the_same() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("x.so");
+        std::fs::write(
+            directory.path().join("x.c"),
+            "int one(void) { return 1; } int puts(const char *); int two(void) { return puts(\"\"); }",
+        )
+        .unwrap();
+        let mut gcc = std::process::Command::new("gcc");
+        let options = ["-O1", "-shared", "-fPIC", "-Wl,-soname,x.so.1", "-s", "-o", "x.so", "x.c"];
+        let made = gcc.current_dir(directory.path()).args(options).output();
+        if !made.is_ok_and(|made| made.status.success()) {
+            return println!("skipped: no gcc");
+        }
+        let facts = || {
+            let image = Image::of(File::open(&path).unwrap());
+            let facts = |elf: &dyn Elf| {
+                let mut names: Vec<(u64, Vec<u8>)> =
+                    elf.symbols(true).into_iter().map(|symbol| (symbol.address, symbol.name)).collect();
+                names.sort();
+                let frames = elf.section(".eh_frame").map(|frames| frames.address);
+                (names, elf.build_id(), elf.asked(), elf.segments(), frames)
+            };
+            let code = image.with(|elf| elf.code_sections()).unwrap();
+            (image.with(facts).unwrap(), code)
+        };
+        let (with, code) = facts();
+        let mut bytes = std::fs::read(&path).unwrap();
+        bytes[40..48].fill(0);
+        bytes[60..64].fill(0);
+        std::fs::write(&path, &bytes).unwrap();
+        let (without, segments) = facts();
+        assert!(with.0.iter().any(|(_, name)| name == b"two") && with.2.needed == [b"libc.so.6".to_vec()]);
+        assert_eq!(with, without);
+        assert!(code.iter().all(|(start, end)| segments.iter().any(|(from, to)| from <= start && end <= to)));
+    }
+
+    #[test]
     fn segments_may_have_any_addresses() {
         let plain = Segment { address: 0x40_1000, offset: 0x1000, bytes: 0x100 };
         assert_eq!((plain.offset_of(0x40_1010), plain.address_of(0x1010)), (Some(0x1010), Some(0x40_1010)));
@@ -488,7 +544,7 @@ mod tests {
         let mut file = tempfile::tempfile().unwrap();
         std::io::Write::write_all(&mut file, &[&[b'a'; 8192][..], b"\0ab\0"].concat()).unwrap();
         let (cache, left) = (ReadCache::new(file), Cell::new(10_000));
-        let limited = Limited { cache: &cache, left: &left };
+        let limited = Limited { cache: &cache, added: None, left: &left };
         assert_eq!(limited.read_bytes_at_until(0..8196, 0), Err(()));
         assert_eq!(left.get(), 10_000 - MAX_TEXT as u64);
         assert_eq!(limited.read_bytes_at_until(8193..8196, 0), Ok(&b"ab"[..]));

@@ -20,6 +20,7 @@ use object::{
 };
 
 use spile_abi::budget::{Budget, Limits, USUAL};
+use spile_abi::sections;
 
 use super::demangle::{demangled, fits, split_parameters, takes};
 use super::file::{self, Bytes};
@@ -136,6 +137,17 @@ pub struct DataSymbol {
     pub size: u64,
 }
 
+/// A program that has no section headers, with those that its segments tell.
+fn with_sections(bytes: Bytes) -> Bytes {
+    let read = |at: u64, length: usize| {
+        let at = usize::try_from(at).ok()?;
+        bytes.get(at..at.checked_add(length)?).map(<[u8]>::to_vec)
+    };
+    let Some(added) = sections::added(bytes.len() as u64, &mut { read }) else { return bytes };
+    let rest = bytes.get(added.header.len()..).unwrap_or_default();
+    Bytes::Unpacked([&added.header, rest, &added.tail].concat())
+}
+
 fn is_variable<'d>(symbol: &impl object::ObjectSymbol<'d>) -> bool {
     symbol.kind() == object::SymbolKind::Data && !symbol.is_undefined()
 }
@@ -178,6 +190,7 @@ impl Elf {
     }
 
     fn new_program(path: &Path, bytes: Bytes) -> Result<Elf, Error> {
+        let bytes = with_sections(bytes);
         if !narrow::is_narrow(&bytes) {
             return Elf::new(path, bytes);
         }

@@ -4,7 +4,7 @@
 //! and where in the file its segments are. Everything else in this crate reads 64-bit files. The code itself is left out,
 //! so that nobody takes it for 64-bit code; what is found in it, or by relocations, is in sections of our own.
 
-use object::elf::{STT_FUNC, STT_GNU_IFUNC, STT_OBJECT};
+use object::elf::{SHT_NOTE, STT_FUNC, STT_GNU_IFUNC, STT_OBJECT};
 use object::read::elf::ElfFile32;
 use object::{
     LittleEndian, Object as _, ObjectSection as _, ObjectSegment as _, ObjectSymbol as _, SectionFlags, SymbolKind,
@@ -68,6 +68,10 @@ pub(super) fn widened(bytes: &[u8], most: u64) -> Result<Vec<u8>, String> {
             continue;
         }
         if sh_flags.0 & object::elf::SHF_ALLOC.0 == 0 {
+            // Of a file without section headers: what is loaded around it is a section.
+            if let (".note", Ok(note)) = (name, section.data()) {
+                sections.push(Section::plain(name, SHT_NOTE.0, note.to_vec()));
+            }
             continue;
         }
         indices.insert(section.index(), sections.len() as u16);
