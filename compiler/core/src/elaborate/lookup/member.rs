@@ -52,10 +52,22 @@ pub(in crate::elaborate) fn of_virtual_base(
 ) -> LongExpr {
     let word = object.word();
     let read = |at| reader(object.reads_user())(at, word, span);
+    virtual_base_by(word, address, base, &read, span).1
+}
+
+/// Which table of virtual functions the object has, and where its base is by that; `read` reads a word.
+pub(in crate::elaborate) fn virtual_base_by(
+    word: u8,
+    address: LongExpr,
+    base: &VirtualBase,
+    read: &dyn Fn(LongExpr) -> LongExpr,
+    span: Span,
+) -> (LongExpr, LongExpr) {
     let has = add(address, base.offset as i64);
-    let distance = read(add(read(has.clone()), (base.below as i64).wrapping_neg()));
+    let table = read(has.clone());
+    let distance = read(add(table.clone(), (base.below as i64).wrapping_neg()));
     let distance = if word < 8 { LongExpr::sign_extend(distance, 8 * word, span) } else { distance };
-    binary(BinaryOp::Add, has, distance)
+    (table, binary(BinaryOp::Add, has, distance))
 }
 
 /// A member of a struct that is not in memory as one.

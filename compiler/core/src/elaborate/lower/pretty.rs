@@ -25,16 +25,20 @@ const MAX_BYTES: u64 = 64 << 10;
 /// Limits of one description: C types of a kernel are far below them.
 const LIMITS: Limits = Limits { bytes: 1 << 20, depth: 64, work: 1 << 16, ..USUAL };
 
-/// What of an object is described.
-#[derive(Clone, Copy, PartialEq, Eq, Hash)]
-pub(super) enum Described {
-    Whole,
-    /// Without its virtual bases, and without the brace behind them.
-    BeforeBases,
+/// Objects within an object of more bytes are shown without their virtual bases: each part of a text has all its bytes.
+const MOST_REPEATED: u64 = 4096;
+
+/// A part of the text of an object.
+pub(super) enum Part {
+    Literal(Vec<u8>),
+    /// Of the object's bytes.
+    Object(Arc<Pretty>),
+    /// A virtual base of it or of an object in it, whose place is read when the probe hits, with so many levels of members.
+    Base(VirtualBase, usize),
 }
 
-/// Object (by address), type, the number of levels of members shown, and what is described.
-type TypeKey = (*const Object, TypeId, usize, Described);
+/// Object (by address), type, and the number of levels of members shown.
+type TypeKey = (*const Object, TypeId, usize);
 
 /// The descriptions of a program, each made and stored once: thousands of sites print the same few types, which have a
 /// different id in each compilation unit.
@@ -42,6 +46,8 @@ type TypeKey = (*const Object, TypeId, usize, Described);
 pub(super) struct Descriptions {
     /// With the object whose address is part of the key, so that the address is not reused.
     by_type: HashMap<TypeKey, (Rc<Object>, Arc<Pretty>)>,
+    /// The same of those in parts.
+    in_parts: HashMap<TypeKey, (Rc<Object>, Rc<[Part]>)>,
     /// By their bytecode.
     by_content: HashMap<Vec<u8>, Arc<Pretty>>,
 }
@@ -52,20 +58,51 @@ impl Descriptions {
         &mut self,
         object: &Rc<Object>,
         id: TypeId,
-        (levels, what): (usize, Described),
+        levels: usize,
         span: Span,
     ) -> Result<Arc<Pretty>, Error> {
-        let key = (Rc::as_ptr(object), id, levels, what);
+        let key = (Rc::as_ptr(object), id, levels);
         if let Some((_, known)) = self.by_type.get(&key) {
             return Ok(Arc::clone(known));
         }
         let debug = object.debug().map_err(|error| debug_error(error, span))?;
-        let mut description = describe(debug, id, (levels, what), span)?;
-        description.user = object.reads_user();
-        description.narrow = debug.word() == 4;
-        let description = self.shared(description);
+        let (size, pieces) = describe(debug, id, (levels, Bases::Unknown), span)?;
+        let ops = pieces.into_iter().find_map(Piece::ops).unwrap_or_default();
+        let description = self.stored(object, debug, size, ops);
         self.by_type.insert(key, (Rc::clone(object), Arc::clone(&description)));
         Ok(description)
+    }
+
+    /// The same in parts, between which its virtual bases are, and those of objects in it.
+    pub(super) fn parts(
+        &mut self,
+        object: &Rc<Object>,
+        id: TypeId,
+        levels: usize,
+        span: Span,
+    ) -> Result<Rc<[Part]>, Error> {
+        let key = (Rc::as_ptr(object), id, levels);
+        if let Some((_, known)) = self.in_parts.get(&key) {
+            return Ok(Rc::clone(known));
+        }
+        let debug = object.debug().map_err(|error| debug_error(error, span))?;
+        let (size, pieces) = describe(debug, id, (levels, Bases::Shown), span)?;
+        let is_one = pieces.len() == 1;
+        let parts = pieces.into_iter().map(|piece| match piece {
+            Piece::Base(base, levels) => Part::Base(base, levels),
+            Piece::Ops(ops) => match ops.as_slice() {
+                [PrettyOp::Literal(text)] if !is_one => Part::Literal(text.clone()),
+                _ => Part::Object(self.stored(object, debug, size, ops)),
+            },
+        });
+        let parts: Rc<[Part]> = parts.collect();
+        self.in_parts.insert(key, (Rc::clone(object), Rc::clone(&parts)));
+        Ok(parts)
+    }
+
+    fn stored(&mut self, object: &Object, debug: &DebugInfo, size: u32, ops: Vec<PrettyOp>) -> Arc<Pretty> {
+        let (user, narrow) = (object.reads_user(), debug.word() == 4);
+        self.shared(Pretty { size, ops, user, narrow })
     }
 
     fn shared(&mut self, description: Pretty) -> Arc<Pretty> {
@@ -77,7 +114,7 @@ impl Descriptions {
 const MOST_BASES: usize = 4;
 
 /// The virtual bases of a class and of its other bases, each once; none if there are too many.
-pub(super) fn virtual_bases(debug: &DebugInfo, id: TypeId) -> Result<Vec<VirtualBase>, spile_debuginfo::Error> {
+fn virtual_bases(debug: &DebugInfo, id: TypeId) -> Result<Vec<VirtualBase>, spile_debuginfo::Error> {
     let mut found: Vec<VirtualBase> = Vec::new();
     let mut open = vec![(id, 0, 0)];
     while let Some((id, offset, depth)) = open.pop() {
@@ -99,8 +136,37 @@ pub(super) fn virtual_bases(debug: &DebugInfo, id: TypeId) -> Result<Vec<Virtual
     Ok(found)
 }
 
-/// The description of an object of the type, with `levels` levels of nested structs and arrays: 1 for one dollar.
-fn describe(debug: &DebugInfo, id: TypeId, (levels, what): (usize, Described), span: Span) -> Result<Pretty, Error> {
+/// Where virtual bases are.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Bases {
+    Unknown,
+    /// They are shown between the other parts of the text.
+    Shown,
+}
+
+/// As [`Part`].
+enum Piece {
+    Ops(Vec<PrettyOp>),
+    Base(VirtualBase, usize),
+}
+
+impl Piece {
+    fn ops(self) -> Option<Vec<PrettyOp>> {
+        match self {
+            Piece::Ops(ops) => Some(ops),
+            Piece::Base(..) => None,
+        }
+    }
+}
+
+/// The description of an object of the type, with `levels` levels of nested structs and arrays, 1 for one dollar: its size, and
+/// its pieces, of which there is one without virtual bases.
+fn describe(
+    debug: &DebugInfo,
+    id: TypeId,
+    (levels, bases): (usize, Bases),
+    span: Span,
+) -> Result<(u32, Vec<Piece>), Error> {
     let size = debug.size_of(id).map_err(|error| debug_error(error, span))?.unwrap_or(0);
     if size > MAX_BYTES {
         let message =
@@ -108,9 +174,25 @@ fn describe(debug: &DebugInfo, id: TypeId, (levels, what): (usize, Described), s
         return Err(Error::DebugInfo { message, span });
     }
     let budget = Budget::new("members of a value that is printed", LIMITS);
-    let mut describer = Describer { debug, levels, what, span, ops: Vec::new(), budget, variants: 0, structs: 0 };
+    let mut describer = Describer {
+        debug,
+        levels,
+        span,
+        size,
+        ops: Vec::new(),
+        budget,
+        variants: 0,
+        structs: 0,
+        arrays: 0,
+        pieces: Vec::new(),
+        room: if bases == Bases::Shown { MOST_BASES } else { 0 },
+        is_base: false,
+        shows_bases: false,
+    };
     describer.value(id, 0, None, 0)?;
-    Ok(Pretty { size: size as u32, ops: describer.ops, ..Pretty::default() })
+    let Describer { mut pieces, ops, .. } = describer;
+    pieces.push(Piece::Ops(ops));
+    Ok((size as u32, pieces))
 }
 
 /// The names of decimal floating-point types begin so (`_Decimal64`).
@@ -142,14 +224,25 @@ pub(super) fn is_text_byte(target: &CType) -> bool {
 struct Describer<'d> {
     debug: &'d DebugInfo,
     levels: usize,
-    what: Described,
     span: Span,
+    /// Bytes of the whole object.
+    size: u64,
     ops: Vec<PrettyOp>,
     budget: Budget,
     /// Variants around the value.
     variants: usize,
     /// Structs around the value.
     structs: usize,
+    /// Arrays around the value.
+    arrays: usize,
+    /// What is before `ops`.
+    pieces: Vec<Piece>,
+    /// Virtual bases that may still be shown.
+    room: usize,
+    /// What is described is a base of the struct around it.
+    is_base: bool,
+    /// The virtual bases of the object in progress are shown behind its own members.
+    shows_bases: bool,
 }
 
 /// Numbers that are compared to find the variant of one value.
@@ -293,6 +386,9 @@ impl Describer<'_> {
             self.text("{...}");
             return Ok(());
         }
+        let is_base = std::mem::take(&mut self.is_base);
+        let (outer, bases) = (self.shows_bases, if is_base { Vec::new() } else { self.shown_bases(id)? });
+        self.shows_bases = if is_base { outer } else { !bases.is_empty() };
         self.text("{");
         self.structs += 1;
         for (index, member) in members.iter().enumerate() {
@@ -309,6 +405,7 @@ impl Describer<'_> {
                     let resolved =
                         self.debug.resolve_outline(member.type_id).map_err(|error| debug_error(error, self.span))?;
                     let union = matches!(resolved, CType::Struct { union: true, .. });
+                    self.is_base = matches!(resolved, CType::Struct { union: false, name: Some(_), .. });
                     self.text(if union { "<union>=" } else { "<class>=" });
                 }
             }
@@ -319,23 +416,46 @@ impl Describer<'_> {
                 bits,
                 inner.max(usize::from(member.name.is_some())),
             )?;
+            self.is_base = false;
         }
         if !variants.is_empty() {
             self.text(", <variant>=");
             self.variants(&variants, offset, depth)?;
         }
         self.structs -= 1;
-        let (is_before, is_base) = (self.what == Described::BeforeBases, depth == 0);
-        if is_before && self.structs == 0 {
-            return Ok(());
+        let before = |index: usize| if index > 0 || !members.is_empty() { ", <class>=" } else { "<class>=" };
+        if self.shows_bases {
+            for (index, base) in bases.into_iter().enumerate() {
+                self.text(before(index));
+                let ops = std::mem::take(&mut self.ops);
+                let levels = if self.levels == usize::MAX { usize::MAX } else { self.levels.saturating_sub(depth) };
+                let base = VirtualBase { offset: offset.wrapping_add(base.offset), ..base };
+                self.pieces.extend([Piece::Ops(ops), Piece::Base(base, levels)]);
+            }
+        } else {
+            let own = id.map_or(Ok(Vec::new()), |id| self.debug.virtual_bases(id));
+            for index in 0..own.map_err(|error| debug_error(error, self.span))?.len() {
+                self.text(before(index));
+                self.text("?");
+            }
         }
-        // Where the virtual bases of an object within another one are is not known before it is read.
-        let own = id.filter(|_| !(is_before && is_base)).map_or(Ok(Vec::new()), |id| self.debug.virtual_bases(id));
-        for index in 0..own.map_err(|error| debug_error(error, self.span))?.len() {
-            self.text(if index > 0 || !members.is_empty() { ", <class>=?" } else { "<class>=?" });
-        }
+        self.shows_bases = outer;
         self.text("}");
         Ok(())
+    }
+
+    /// The virtual bases that are shown of an object of that struct: none in arrays and variants, whose texts are no parts of their own.
+    fn shown_bases(&mut self, id: Option<TypeId>) -> Result<Vec<VirtualBase>, Error> {
+        let is_apart = self.arrays == 0 && self.variants == 0 && (self.structs == 0 || self.size <= MOST_REPEATED);
+        let Some(id) = id.filter(|_| is_apart && self.room > 0) else { return Ok(Vec::new()) };
+        let bases = virtual_bases(self.debug, id).map_err(|error| debug_error(error, self.span))?;
+        Ok(match self.room.checked_sub(bases.len()) {
+            Some(room) => {
+                self.room = room;
+                bases
+            }
+            None => Vec::new(),
+        })
     }
 
     /// The variant that the object has, or `?`.
@@ -438,7 +558,9 @@ impl Describer<'_> {
         self.text("[");
         if count > 0 && stride > 0 {
             let outer = std::mem::take(&mut self.ops);
+            self.arrays += 1;
             self.value(rest, 0, None, depth + 1)?;
+            self.arrays -= 1;
             let body = std::mem::replace(&mut self.ops, outer);
             self.ops.push(PrettyOp::Repeat { offset: offset as u32, count: count as u32, stride: stride as u32, body });
         }
@@ -487,7 +609,9 @@ mod tests {
         let elf = spile_debuginfo::Elf::open(&directory.path().join("text.o")).expect("an object");
         let debug = DebugInfo::open(Arc::new(elf), None, None).expect("has DWARF");
         let found = debug.global(name, None).expect("an index").expect("is there");
-        describe(&debug, found.type_id, (usize::MAX, Described::Whole), Span::none()).expect("is described").ops
+        let (_, pieces) =
+            describe(&debug, found.type_id, (usize::MAX, Bases::Unknown), Span::none()).expect("is described");
+        pieces.into_iter().find_map(Piece::ops).expect("has ops")
     }
 
     /// The 40 bits at the end of an object of 8 bytes were read from its third byte on: 8 bytes, two too many.

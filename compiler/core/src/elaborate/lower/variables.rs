@@ -2,14 +2,14 @@
 
 //! Context variables and other target expressions: their values, and their text where that is needed.
 
-use super::pretty::{DECIMAL, Described, is_byte, is_text_byte, virtual_bases};
+use super::pretty::{DECIMAL, Part, is_byte, is_text_byte};
 use super::print::{directive, plain};
 use super::rust_text::{self, RustText};
 use super::{Lowered, Lowering, Referent, SavedKey};
 use crate::builtin;
 use crate::elaborate::error::{Error, TypeError, VariableError};
 use crate::elaborate::lookup::is_text;
-use crate::elaborate::lookup::member::{of_virtual_base, part_of};
+use crate::elaborate::lookup::member::{of_virtual_base, part_of, virtual_base_by};
 use crate::elaborate::lookup::value::{address_of, binary, debug_error, load};
 use crate::elaborate::unit::Unit;
 use crate::elaborate::unneeded::expression_has_effect;
@@ -22,6 +22,7 @@ use spile_source::Span;
 use spile_source::diagnostic::{Code, Diagnostic};
 use spile_syntax::{ast, visit};
 use std::rc::Rc;
+use std::sync::Arc;
 
 /// Virtual bases of virtual bases that are shown.
 const MOST_BASES: usize = 4;
@@ -136,6 +137,12 @@ fn wide_text(found: &TypedLocation, span: Span) -> Lowered<StringExpr> {
         Some(condition) => or_question(condition, text),
         None => text,
     })
+}
+
+/// What reads a word of a process; 0 where it cannot.
+fn quiet_word(word: u8, span: Span) -> Option<impl Fn(LongExpr) -> LongExpr> {
+    let builtin = builtin::find(if word < 8 { "user_uint" } else { "user_int64" }, 1)?;
+    Some(move |at: LongExpr| LongExpr { kind: LongKind::Builtin(builtin, vec![at.into()]), span })
 }
 
 /// The text if the condition holds, or else a question mark.
@@ -287,9 +294,7 @@ impl Lowering<'_, '_> {
         };
         let levels =
             if dollars > 1 { self.env.options.struct_depth.map_or(usize::MAX, |depth| depth as usize) } else { 1 };
-        // To find them memory is read, which must not make a list fail.
-        let depth = if within == Within::List { MOST_BASES } else { 0 };
-        self.pretty_object(&object, (address, type_id), levels, depth, span)
+        self.pretty_object(&object, (address, type_id), levels, (within, 0), span)
     }
 
     /// An object in memory as a string. `depth`: virtual bases that lead to it.
@@ -298,34 +303,49 @@ impl Lowering<'_, '_> {
         object: &Rc<Object>,
         (address, type_id): (LongExpr, TypeId),
         levels: usize,
-        depth: usize,
+        (within, depth): (Within, usize),
         span: Span,
     ) -> Lowered<StringExpr> {
-        let failed = |error| debug_error(error, span);
-        let debug = object.debug().map_err(failed)?;
-        let (_, ctype) = debug.resolve(type_id).map_err(failed)?;
-        let shown = match depth < MOST_BASES && levels > 0 && object.reads_user() {
-            true => virtual_bases(debug, type_id).map_err(failed)?,
-            false => Vec::new(),
+        let of_object = |address: &LongExpr, description| {
+            let kind = StringKind::Pretty { address: Box::new(address.clone()), description };
+            StringExpr { kind, span }
         };
-        let what = if shown.is_empty() { Described::Whole } else { Described::BeforeBases };
-        let description = self.descriptions.of(object, type_id, (levels, what), span)?;
-        let kind = StringKind::Pretty { address: Box::new(address.clone()), description };
-        let whole = StringExpr { kind, span };
-        if shown.is_empty() {
-            return Ok(whole);
+        if depth >= MOST_BASES || levels == 0 || !object.reads_user() {
+            return Ok(of_object(&address, self.descriptions.of(object, type_id, levels, span)?));
         }
-        let has_members = matches!(ctype, CType::Struct { members, .. } if !members.is_empty());
-        let mut pieces = vec![plain(whole.into())];
-        for (index, base) in shown.iter().enumerate() {
-            let before = if index > 0 || has_members { ", <class>=" } else { "<class>=" };
-            pieces.push(PrintPiece::Literal(before.into()));
-            let at = of_virtual_base(object, address.clone(), base, span);
-            let text = self.pretty_object(object, (at, base.type_id), levels, depth + 1, span)?;
-            pieces.push(plain(text.into()));
+        let parts = self.descriptions.parts(object, type_id, levels, span)?;
+        if let [Part::Object(description)] = &*parts {
+            return Ok(of_object(&address, Arc::clone(description)));
         }
-        pieces.push(PrintPiece::Literal(b"}".to_vec()));
-        Ok(StringExpr::format(Print { pieces }, span))
+        // To find bases memory is read, which must not make a list fail.
+        let quiet = (within == Within::List).then(|| quiet_word(object.word(), span)).flatten();
+        let mut found_first = None;
+        let mut pieces = Vec::new();
+        for part in &*parts {
+            pieces.push(match part {
+                Part::Literal(text) => PrintPiece::Literal(text.clone()),
+                Part::Object(description) => plain(of_object(&address, Arc::clone(description)).into()),
+                Part::Base(base, levels) => {
+                    let place =
+                        quiet.as_ref().map(|read| virtual_base_by(object.word(), address.clone(), base, read, span));
+                    let (table, at) = match place {
+                        Some((table, at)) => (Some(table), at),
+                        None => (None, of_virtual_base(object, address.clone(), base, span)),
+                    };
+                    let text = self.pretty_object(object, (at, base.type_id), *levels, (within, depth + 1), span)?;
+                    found_first = found_first.or_else(|| table.clone());
+                    plain(match table {
+                        Some(table) => or_question(table, text).into(),
+                        None => text.into(),
+                    })
+                }
+            });
+        }
+        let text = StringExpr::format(Print { pieces }, span);
+        let Some(found) = found_first else { return Ok(text) };
+        let otherwise = of_object(&address, self.descriptions.of(object, type_id, levels, span)?);
+        let kind = StringKind::Conditional(Box::new(found), Box::new(text), Box::new(otherwise));
+        Ok(StringExpr { kind, span })
     }
 
     /// A struct that is in registers, at most two, as a string: as the loader writes one that is in memory.
