@@ -51,6 +51,7 @@ mod elf {
     pub const DYNAMIC: u64 = 2;
     pub const INTERP: u64 = 3;
     pub const NOTE: u64 = 4;
+    pub const TLS: u64 = 7;
     pub const EH_FRAME: u64 = 0x6474_e550;
 
     pub const PROGBITS: u32 = 1;
@@ -140,6 +141,7 @@ struct Segment {
     address: u64,
     in_file: u64,
     in_memory: u64,
+    align: u64,
 }
 
 #[derive(Default)]
@@ -153,6 +155,8 @@ struct Section {
     link: u32,
     info: u32,
     entry: u64,
+    /// 0: 1.
+    align: u64,
 }
 
 /// What a file of `length` bytes lacks; `read`: so many bytes from a place on. None: it has section headers, or is no program or
@@ -186,7 +190,8 @@ fn segment(row: &[u8], class: Class) -> Segment {
     let word = |index: usize| number(row, index * class.word(), class.word());
     let flags = if class.wide { number(row, 4, 4) } else { word(6) };
     let (kind, offset, address) = (number(row, 0, 4), word(1), word(2));
-    Segment { kind, flags, offset, address, in_file: word(4), in_memory: word(5) }
+    let (in_file, in_memory) = (word(4), word(5));
+    Segment { kind, flags, offset, address, in_file, in_memory, align: word(if class.wide { 6 } else { 7 }) }
 }
 
 struct Maker<'r> {
@@ -223,7 +228,7 @@ impl Maker<'_> {
     fn of_segments(&mut self) {
         let mut made = Vec::new();
         for segment in &self.segments {
-            let Segment { kind, flags, offset, address, in_file, in_memory } = *segment;
+            let Segment { kind, flags, offset, address, in_file, in_memory, align } = *segment;
             let whole = Section { address, offset, size: in_file, ..Section::default() };
             match kind {
                 elf::LOAD => {
@@ -250,6 +255,11 @@ impl Maker<'_> {
                     }
                 }
                 elf::NOTE => made.push(Section { name: ".note", kind: elf::SECTION_NOTE, ..whole }),
+                // What is in the file is in another segment, too.
+                elf::TLS => {
+                    let (kind, size) = (elf::NOBITS, in_memory);
+                    made.push(Section { name: ".tbss", kind, size, align, ..whole });
+                }
                 elf::INTERP => made.push(Section { name: ".interp", kind: elf::PROGBITS, ..whole }),
                 elf::EH_FRAME => made.push(Section { name: ".eh_frame_hdr", kind: elf::PROGBITS, ..whole }),
                 _ => {}
@@ -407,7 +417,17 @@ impl Maker<'_> {
         let entry = self.class.symbol() as u64;
         let (kind, size) = (elf::DYNSYM, symbols.len() as u64);
         self.copied.append(&mut symbols);
-        let section = Section { name: ".dynsym", kind, address, offset, size, link: strings, info: 1, entry, flags: 0 };
+        let section = Section {
+            name: ".dynsym",
+            kind,
+            address,
+            offset,
+            size,
+            link: strings,
+            info: 1,
+            entry,
+            ..Section::default()
+        };
         Some(self.push(section))
     }
 
@@ -439,7 +459,7 @@ impl Maker<'_> {
             }
             tail.extend(section.link.to_le_bytes());
             tail.extend(section.info.to_le_bytes());
-            tail.extend(narrow(1));
+            tail.extend(narrow(section.align.max(1)));
             tail.extend(narrow(section.entry));
         }
         let place = header.get_mut(24 + 2 * word..24 + 3 * word)?;

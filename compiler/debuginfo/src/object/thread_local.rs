@@ -115,6 +115,26 @@ mod tests {
     }
 
     #[test]
+    fn blocks_of_libraries_without_section_headers() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let path = directory.path().join("t.so");
+        std::fs::write(directory.path().join("t.c"), TEXT).expect("written");
+        for options in [&["-fPIC"][..], &["-fPIC", "-ftls-model=initial-exec"], &["-m32", "-nostdlib", "-fPIC"]] {
+            let mut gcc = Command::new("gcc");
+            let gcc = gcc.current_dir(directory.path()).args(["-O1", "-shared", "t.c", "-o", "t.so"]).args(options);
+            assert!(gcc.status().expect("gcc runs").success());
+            let with = Elf::open_program(&path).expect("an object").thread_block();
+            let mut bytes = std::fs::read(&path).expect("is there");
+            let (place, last) = if bytes[4] == 1 { (32..36, 46..52) } else { (40..48, 58..64) };
+            bytes[place].fill(0);
+            bytes[last].fill(0);
+            std::fs::write(&path, &bytes).expect("written");
+            let without = Elf::open_program(&path).expect("an object").thread_block();
+            assert!(with.is_some() && with == without, "{options:?}: {with:?}, {without:?}");
+        }
+    }
+
+    #[test]
     fn a_library_of_musl_has_one_word_in_the_vector() {
         let directory = tempfile::tempdir().expect("a directory");
         for (name, words) in [("libc.musl-x86_64.so.1", 1), ("libc.so", 1), ("libc.so.6", 2)] {
