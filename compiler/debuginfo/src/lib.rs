@@ -34,8 +34,8 @@ pub mod target;
 mod tests;
 
 pub use self::object::{
-    Address, CodeSum, CodeSymbol, Elf, FunctionCode, Marker, MarkerArgument, Operand, Patched, Reason, Reserved,
-    Returning, Section, SectionId, Symbol, SymbolOffset, ThreadBlock, demangled, is_unlisted, last_part,
+    Address, CodeSum, CodeSymbol, Elf, FARTHEST, FunctionCode, Marker, MarkerArgument, Operand, Patched, Reason,
+    Reserved, Returning, Section, SectionId, Symbol, SymbolOffset, ThreadBlock, demangled, is_unlisted, last_part,
     without_arguments,
 };
 pub use debug_info::DebugInfo;

@@ -42,6 +42,9 @@ const NARROW_STACKS: [(&str, &[&str]); 2] = [
 /// One of 32 bits with a library, of which machines for 64 bits have only the program that loads it.
 const NARROW_LINKED: &str = "user32_linked";
 const NARROW_LIBRARY: &str = "libnarrow.so";
+/// The same, where the library's variables of each thread have descriptors.
+const NARROW_DESCRIBED: &str = "user32_described";
+const NARROW_DESCRIBED_LIBRARY: &str = "libnarrow_described.so";
 const NARROW_LOADER: &str = "ld-linux32.so.2";
 
 /// A program in C++, and gcc's options.
@@ -119,12 +122,12 @@ pub fn names() -> impl Iterator<Item = &'static str> {
         .chain(RUST)
         .chain(DESCRIBED.map(|(name, ..)| name))
         .chain(RHOMBUS.map(|(name, ..)| name))
-        .chain([NARROW_LINKED, NAMES, UNITS, PINNED.0, EACH])
+        .chain([NARROW_LINKED, NARROW_DESCRIBED, NAMES, UNITS, PINNED.0, EACH])
 }
 
 /// Libraries of programs of 32 bits, what loads them, and what is opened at run time: others are found with their programs.
-pub fn libraries() -> [&'static str; 3] {
-    [NARROW_LIBRARY, NARROW_LOADER, EACH_LIBRARIES[1].0]
+pub fn libraries() -> [&'static str; 4] {
+    [NARROW_LIBRARY, NARROW_DESCRIBED_LIBRARY, NARROW_LOADER, EACH_LIBRARIES[1].0]
 }
 
 /// What loads a 32-bit program with libraries: 2.5 MB to download. Its package is not installed: library names with wildcards, as
@@ -157,7 +160,7 @@ pub fn build(root: &Path) -> Result<PathBuf> {
     parts.push(
         format!(
             "{PINNED:?}{VARIANTS:?}{SHAPES:?}{NARROW:?}{NARROW_STACKS:?}{NARROW_LOADER:?}{DESCRIBED:?}{RHOMBUS:?}\
-            {EACH_LIBRARIES:?}"
+            {EACH_LIBRARIES:?}{NARROW_DESCRIBED:?}"
         )
         .into_bytes(),
     );
@@ -200,10 +203,15 @@ pub fn build(root: &Path) -> Result<PathBuf> {
         run(gcc.current_dir(&directory))
     };
     linked(&["-shared", "-fPIC", "-ftls-model=initial-exec"], "narrow_library.c", NARROW_LIBRARY, &[])?;
+    // The dynamic linker dereferences the DT_PLTGOT, which such a library lacks, to resolve descriptors later.
+    let described = ["-shared", "-fPIC", "-mtls-dialect=gnu2", "-Wl,-Bsymbolic", "-Wl,-z,now"];
+    linked(&described, "narrow_library.c", NARROW_DESCRIBED_LIBRARY, &[])?;
     narrow_loader(&directory)?;
     let loader = format!("-Wl,--dynamic-linker={}", directory.join(NARROW_LOADER).display());
-    let library = ["-L.", "-lnarrow", "-Wl,-rpath,$ORIGIN", "-Wl,-z,lazy", &loader];
-    linked(&["-fno-pic", "-no-pie"], "narrow_linked.c", NARROW_LINKED, &library)?;
+    for (name, library) in [(NARROW_LINKED, "-lnarrow"), (NARROW_DESCRIBED, "-lnarrow_described")] {
+        let library = ["-L.", library, "-Wl,-rpath,$ORIGIN", "-Wl,-z,lazy", &loader];
+        linked(&["-fno-pic", "-no-pie"], "narrow_linked.c", name, &library)?;
+    }
     let objcopy = |options: &[&str]| run(Command::new("objcopy").args(options).current_dir(&directory));
     for (name, level) in SHAPES {
         let mut cxx = Command::new("g++");

@@ -8,7 +8,7 @@ use super::{ContextError, Location, Part, beyond, registers};
 use crate::builtin;
 use crate::program::{BinaryOp, Comparison, LongExpr, LongKind, ProgramId};
 use spile_debuginfo::target::Object;
-use spile_debuginfo::{self as debuginfo, Address, Op, ThreadBlock, Unavailable};
+use spile_debuginfo::{self as debuginfo, Address, FARTHEST, Op, ThreadBlock, Unavailable};
 use spile_source::Span;
 
 /// Why a variable has no value, for the user.
@@ -419,7 +419,12 @@ fn in_thread(stack: &mut Stack, object: &Object, loaded: Loaded) -> Result<(), S
             let linked = binary(BinaryOp::Add, pointer(), word(at)?);
             let linked = binary(BinaryOp::Subtract, linked, long(variable as i64));
             let numbered = block_of(pointer(), read(word(at)?, bytes, object), entry, object);
-            let is_linked = binary(BinaryOp::Compare(Comparison::Less), word(at)?, long(0));
+            let is_linked = if bytes == 8 {
+                binary(BinaryOp::Compare(Comparison::Less), word(at)?, long(0))
+            } else {
+                let last = i64::from(u32::MAX) - FARTHEST as i64;
+                binary(BinaryOp::Compare(Comparison::Less), long(last), word(at)?)
+            };
             expr(LongKind::Conditional(Box::new(is_linked), Box::new(linked), Box::new(numbered)))
         }
     };

@@ -41,4 +41,4 @@ pub use markers::{Marker, MarkerArgument, Operand};
 pub use patched::{FunctionCode, Patched};
 pub use reserved::{Reason, Reserved, is_unlisted};
 pub use returns::Returning;
-pub use thread_local::ThreadBlock;
+pub use thread_local::{FARTHEST, ThreadBlock};

@@ -35,7 +35,7 @@ pub enum ThreadBlock {
     },
     /// The word is the second one of a variable's descriptor (Oliva, Thread-Local Storage Descriptors): below 0 the distance of the
     /// variable, which is so far behind the beginning of the block, from the thread pointer; otherwise the address of the object's
-    /// number.
+    /// number. Addresses of 32 bits can be below 0 as well, but not by less than [`FARTHEST`].
     Described {
         /// Link-time address.
         word: Address,
@@ -45,6 +45,10 @@ pub enum ThreadBlock {
         entry: u8,
     },
 }
+
+/// Distances of variables from the thread pointer are shorter, and no memory that a linker allocates is so near the end of 32-bit
+/// addresses: the kernel leaves at least this to the stack there (arch/x86/mm/mmap.c, SIZE_128M).
+pub const FARTHEST: u64 = 128 << 20;
 
 impl Elf {
     /// How a thread's block is found; None: the object has none, or nothing in it tells.
@@ -157,5 +161,10 @@ mod tests {
         assert!(matches!(narrow(&["-shared", "-fPIC"]), Some(ThreadBlock::Numbered { entry: 2, .. })));
         let linked = narrow(&["-shared", "-fPIC", "-ftls-model=initial-exec"]);
         assert!(matches!(linked, Some(ThreadBlock::Linked { variable: 0 | 4, .. })), "{linked:?}");
+        for bound in ["-Wl,-Bsymbolic", "-Wl,-z,now"] {
+            let described = narrow(&["-shared", "-fPIC", "-mtls-dialect=gnu2", bound]);
+            let expected = matches!(described, Some(ThreadBlock::Described { variable: 0 | 4, entry: 2, .. }));
+            assert!(expected, "{bound}: {described:?}");
+        }
     }
 }

@@ -3,7 +3,8 @@
 //! What a file says of the variables that each thread has its own of (Drepper, ELF Handling For Thread-Local Storage).
 
 use object::elf::{
-    R_386_TLS_DTPMOD32, R_386_TLS_TPOFF, R_X86_64_DTPMOD64, R_X86_64_TLSDESC, R_X86_64_TPOFF64, RelocationType,
+    R_386_TLS_DESC, R_386_TLS_DTPMOD32, R_386_TLS_TPOFF, R_X86_64_DTPMOD64, R_X86_64_TLSDESC, R_X86_64_TPOFF64,
+    RelocationType,
 };
 use object::{
     Object, ObjectSection as _, ObjectSymbol as _, ObjectSymbolTable as _, RelocationFlags, RelocationTarget,
@@ -16,14 +17,16 @@ pub(super) struct Kinds {
     number: RelocationType,
     /// Of one for a variable's distance from the thread pointer.
     distance: RelocationType,
-    /// Of the descriptor of a variable (`-mtls-dialect=gnu2`). Not of 32-bit programs, where its second word does not tell which of
-    /// the two it is.
-    descriptor: Option<RelocationType>,
+    /// Of the descriptor of a variable (`-mtls-dialect=gnu2`).
+    descriptor: RelocationType,
+    /// Bytes of a word.
+    word: u64,
 }
 
 pub(super) const WIDE: Kinds =
-    Kinds { number: R_X86_64_DTPMOD64, distance: R_X86_64_TPOFF64, descriptor: Some(R_X86_64_TLSDESC) };
-pub(super) const NARROW: Kinds = Kinds { number: R_386_TLS_DTPMOD32, distance: R_386_TLS_TPOFF, descriptor: None };
+    Kinds { number: R_X86_64_DTPMOD64, distance: R_X86_64_TPOFF64, descriptor: R_X86_64_TLSDESC, word: 8 };
+pub(super) const NARROW: Kinds =
+    Kinds { number: R_386_TLS_DTPMOD32, distance: R_386_TLS_TPOFF, descriptor: R_386_TLS_DESC, word: 4 };
 
 /// What a file says of its block, with link-time addresses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -106,15 +109,17 @@ fn word_of<'d>(elf: &impl Object<'d>, kinds: Kinds) -> Word {
         if r_type == kinds.number {
             return Word::Numbered(at);
         }
+        // Of 32-bit programs the addend is what the word is in the file, of a descriptor the second one.
+        let addend =
+            |word| if relocation.has_implicit_addend() { word_at(elf, word) } else { Some(relocation.addend()) };
         if r_type == kinds.distance {
-            // Of 32-bit programs the addend is what the word is in the file.
-            let addend = if relocation.has_implicit_addend() { word_at(elf, at) } else { Some(relocation.addend()) };
-            let Some(addend) = addend else { continue };
+            let Some(addend) = addend(at) else { continue };
             return Word::Linked { word: at, variable: value.wrapping_add(addend as u64) };
         }
-        if Some(r_type) == kinds.descriptor && described == Word::None {
-            let variable = value.wrapping_add(relocation.addend() as u64);
-            described = Word::Described { word: at.wrapping_add(8), variable };
+        if r_type == kinds.descriptor && described == Word::None {
+            let word = at.wrapping_add(kinds.word);
+            let Some(addend) = addend(word) else { continue };
+            described = Word::Described { word, variable: value.wrapping_add(addend as u64) };
         }
     }
     described
