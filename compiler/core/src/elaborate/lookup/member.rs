@@ -31,6 +31,7 @@ pub(super) fn find_member(base: TypedLocation, member: &ast::Name) -> Result<Typ
             Location::Memory { address, bits: None } => (address.clone(), id),
             _ => return find_part(&base, id, member),
         },
+        (_, CType::Incomplete { name }) if name != "void" => return Err(incomplete(&name, span)),
         _ => return Err(TypeError::NotAStruct { type_name: type_name(), span }.into()),
     };
     let found = member_of(debug, container, member)?;
@@ -117,11 +118,16 @@ fn member_of(
             TypeError::NoMember { type_name, member: member.text.clone(), available: candidates, span }.into()
         }
         MemberError::NotAStruct => TypeError::NotAStruct { type_name: debug.type_name(container), span }.into(),
-        MemberError::Incomplete { name } => {
-            Error::DebugInfo { message: format!("`{name}` is only declared, nowhere defined, in this object"), span }
-        }
+        MemberError::Incomplete { name } => incomplete(&name, span),
         MemberError::Debug(error) => debug_error(error, span),
     })
+}
+
+/// A type that is only declared.
+fn incomplete(name: &str, span: Span) -> Error {
+    // Where it expects a library to describe a class; others do so for what is declared in a header.
+    let clang = if name.contains('<') { " (clang describes such classes with -fstandalone-debug)" } else { "" };
+    Error::DebugInfo { message: format!("`{name}` is only declared, nowhere defined, in this object{clang}"), span }
 }
 
 /// Element `index` of an array, or of the memory that a pointer points to.
