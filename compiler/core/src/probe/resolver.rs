@@ -57,6 +57,8 @@ pub struct Resolver<'k> {
     warnings: Vec<Diagnostic>,
     /// The kernel's debug information, if available.
     at_hand: OnceCell<Option<Rc<Object>>>,
+    /// Programs of which it is known whether they catch exceptions.
+    told_of: Vec<Rc<Object>>,
     /// Where functions begin, by object and pattern of their files. The object is kept so that its address stays its own.
     function_starts: HashMap<FilesOf, (Rc<Object>, Rc<FunctionStarts>)>,
 }
@@ -81,6 +83,7 @@ impl<'k> Resolver<'k> {
             left_out: Vec::new(),
             warnings: Vec::new(),
             at_hand: OnceCell::new(),
+            told_of: Vec::new(),
             function_starts: HashMap::new(),
         }
     }
@@ -367,6 +370,15 @@ impl<'k> Resolver<'k> {
     /// Records a warning about a point.
     pub(in crate::probe) fn warn(&mut self, warning: Diagnostic) {
         self.warnings.push(warning);
+    }
+
+    /// Whether it is the first call for that object in a script that is compiled: one warning is enough.
+    pub(in crate::probe) fn tells_first_of(&mut self, object: &Rc<Object>) -> bool {
+        let is_first = !self.names_only && !self.told_of.iter().any(|known| Rc::ptr_eq(known, object));
+        if is_first {
+            self.told_of.push(Rc::clone(object));
+        }
+        is_first
     }
 
     /// The warnings since the last call.

@@ -14,6 +14,14 @@ impl Elf {
         self.parse().map(|elf| imported(&elf)).unwrap_or_default()
     }
 
+    /// Whether its code catches exceptions of C++ (Itanium C++ ABI, Exception Handling, 2.5.3), or it is what other code calls for that.
+    pub fn catches_exceptions(&self) -> bool {
+        const CATCH: &str = "__cxa_begin_catch";
+        let has_it = || self.symbols_named(CATCH).is_ok_and(|mut found| found.next().is_some());
+        let calls_it = || self.imported_functions().contains(CATCH);
+        calls_it() || has_it() || self.is_narrow() && self.import_stubs().iter().any(|(name, _)| name == CATCH)
+    }
+
     /// Names of imported functions, and where the stub of each begins; sorted by name.
     pub fn import_stubs(&self) -> Vec<(String, Address)> {
         let stubs = match self.section_bytes(narrow::IMPORTS) {

@@ -428,6 +428,11 @@ impl Object {
         self.mapped().is_unsteppable(address)
     }
 
+    /// Whether the code of a program catches exceptions of C++.
+    pub fn catches_exceptions(&self) -> bool {
+        self.mapped().catches_exceptions() || self.elf.catches_exceptions()
+    }
+
     /// Where the implementations of an indirect function of a program begin; None: no such function is there.
     pub fn implementations(&self, address: Address) -> Option<Vec<Address>> {
         self.mapped().implementations(address)

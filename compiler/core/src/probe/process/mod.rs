@@ -21,6 +21,8 @@ use super::{Form, Point, PointError, ProbeFamily, Resolver, Site};
 use super::{address, function, inside, lines, statement};
 use spile_base::glob;
 use spile_debuginfo::target::{Object, Programs};
+use spile_source::Span;
+use spile_source::diagnostic::{Code, Diagnostic};
 use spile_syntax::ast::Literal;
 
 /// The points in the code of the programs that `$owner` names.
@@ -81,7 +83,28 @@ fn resolve(point: &Point, resolver: &mut Resolver) -> Result<Vec<Site>, PointErr
         let component = point.components.last().map_or(point.span(), |component| component.span);
         return Err(PointError::NoMatch { component, pattern: point.spelling(), object: "any of the programs".into() });
     }
+    if let Some((_, component)) = point.string("function").or(point.string("plt")).filter(|_| point.has("return")) {
+        warn_of_exceptions(component, &objects, resolver);
+    }
     Ok(sites)
+}
+
+/// The kernel puts an address of its own in place of the return address of a call whose return is probed. No table for unwinding has
+/// that, so that the search for who catches an exception ends there, and with it the program.
+fn warn_of_exceptions(component: Span, objects: &[Rc<Object>], resolver: &mut Resolver) {
+    for object in objects {
+        if !resolver.tells_first_of(object) || !object.catches_exceptions() {
+            continue;
+        }
+        let message = "an exception that passes through a function whose return is probed ends the program";
+        let note = format!(
+            "{} catches exceptions: the kernel puts an address of its own in place of the return address, where the search for who catches it ends",
+            object.name()
+        );
+        let help = "probe entries, or .statement at the lines where it returns, of functions that exceptions leave";
+        let warning = Diagnostic::warning(Code("W0116"), message).at(component, "").note(note);
+        resolver.warn(warning.note(help));
+    }
 }
 
 fn resolve_in(point: &Point, object: &Rc<Object>, resolver: &mut Resolver) -> Result<Vec<Site>, PointError> {
