@@ -162,7 +162,7 @@ pub(super) fn passed(debug: &DebugInfo, id: FunctionId, entry: Address, name: &s
     for (parameter, place) in parameters.iter().zip(&places) {
         let Some(name) = &parameter.name else { continue };
         let found = debug.variable(id, entry, name).ok()?;
-        if is_early(&found) {
+        if is_early(debug, id, &found) {
             continue;
         }
         let same = match (found.map(|found| found.location), place) {

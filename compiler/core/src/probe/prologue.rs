@@ -4,7 +4,7 @@
 //! before the function's first instructions have put it there. In optimised code that is so of parameters whose address is
 //! taken.
 
-use spile_debuginfo::{Address, DebugInfo, FoundVariable, FunctionId, Location, Op, Unavailable};
+use spile_debuginfo::{Address, Convention, DebugInfo, FoundVariable, FunctionId, Location, Op, Unavailable};
 
 /// DWARF's numbers of the frame pointer and the stack pointer.
 const FRAME_POINTER: u16 = 6;
@@ -19,7 +19,7 @@ pub(super) fn prologue_end(debug: &DebugInfo, id: FunctionId, entry: Address) ->
     let parameters = debug.parameters(id).unwrap_or_default();
     let is_late = |name: &str| {
         let found = debug.variable(id, entry, name);
-        found.is_ok_and(|found| is_early(&found) || is_put_there(debug, id, entry, name, &found))
+        found.is_ok_and(|found| is_early(debug, id, &found) || is_put_there(debug, id, entry, name, &found))
     };
     let prologue = match parameters.iter().any(|parameter| is_late(&parameter.name)) {
         true => debug.prologue(id, entry).ok().flatten()?,
@@ -43,9 +43,14 @@ pub(super) fn is_put_there(
 }
 
 /// Whether a parameter, as debug information has it at a function's first instruction, is put there only later.
-pub(super) fn is_early(found: &Result<FoundVariable, Unavailable>) -> bool {
+pub(super) fn is_early(debug: &DebugInfo, id: FunctionId, found: &Result<FoundVariable, Unavailable>) -> bool {
     match found {
-        Ok(found) => is_below_frame(&found.location),
+        Ok(found) => {
+            // Go passes values in registers that are a caller's in C.
+            let in_pieces = matches!(found.location, Location::Pieces(_));
+            let is_other = in_pieces && debug.convention(id).is_ok_and(|convention| convention == Convention::Unknown);
+            is_below_frame(&found.location, !is_other)
+        }
         // In a frame that is found by other means.
         Err(Unavailable::Unsupported(_)) => true,
         Err(_) => false,
@@ -54,13 +59,14 @@ pub(super) fn is_early(found: &Result<FoundVariable, Unavailable>) -> bool {
 
 /// Whether the location is relative to the frame pointer, or below the stack pointer, or a pointer there is to it: neither is the
 /// function's own before it has made its frame. Nor are a caller's registers, in which a part of a value may be later.
-fn is_below_frame(location: &Location) -> bool {
+fn is_below_frame(location: &Location, are_callers: bool) -> bool {
     let ops = match location {
         Location::Memory(ops) => ops,
         Location::Pieces(pieces) => {
             // gcc has a number of two registers for the whole function where it is behind the first instructions.
             let is_put_later = |place: &Location| {
-                is_below_frame(place) || matches!(place, Location::Register(number) if OF_CALLER.contains(number))
+                is_below_frame(place, are_callers)
+                    || are_callers && matches!(place, Location::Register(number) if OF_CALLER.contains(number))
             };
             return pieces.iter().filter_map(|piece| piece.location.as_ref()).any(is_put_later);
         }
@@ -89,7 +95,7 @@ mod tests {
 
     #[test]
     fn what_is_in_no_frame_yet() {
-        let at = |ops: &[Op]| is_below_frame(&Location::Memory(ops.to_vec()));
+        let at = |ops: &[Op]| is_below_frame(&Location::Memory(ops.to_vec()), true);
         // The canonical frame address is 8 bytes above the stack pointer there.
         assert!(at(&[Op::Register(7), Op::Const(8), Op::Add, Op::Const(-36), Op::Add]));
         assert!(at(&[Op::Register(6), Op::Const(-20), Op::Add]));
@@ -98,12 +104,16 @@ mod tests {
         assert!(!at(&[Op::Register(7), Op::Const(8), Op::Add, Op::Deref(8)]));
         // A parameter that is passed on the stack.
         assert!(!at(&[Op::Register(7), Op::Const(8), Op::Add]));
-        assert!(!is_below_frame(&Location::Register(5)));
+        assert!(!is_below_frame(&Location::Register(5), true));
         // In pieces, of which one is stored there.
         let piece = |location| Piece { location: Some(location), bits: 64, first_bit: 0 };
         let below = Location::Memory(vec![Op::Register(7), Op::Const(8), Op::Add, Op::Const(-16), Op::Add]);
-        assert!(is_below_frame(&Location::Pieces(vec![piece(Location::Register(5)), piece(below)])));
-        assert!(!is_below_frame(&Location::Pieces(vec![piece(Location::Register(5)), piece(Location::Register(4))])));
-        assert!(is_below_frame(&Location::Pieces(vec![piece(Location::Register(12)), piece(Location::Register(13))])));
+        assert!(is_below_frame(&Location::Pieces(vec![piece(Location::Register(5)), piece(below)]), true));
+        assert!(!is_below_frame(
+            &Location::Pieces(vec![piece(Location::Register(5)), piece(Location::Register(4))]),
+            true
+        ));
+        let of_caller = Location::Pieces(vec![piece(Location::Register(12)), piece(Location::Register(13))]);
+        assert!(is_below_frame(&of_caller, true) && !is_below_frame(&of_caller, false));
     }
 }
