@@ -40,7 +40,7 @@
 # stdout: ^rust pair: \$n %rdi \$return->__1 %rdx$
 # stdout: ^rust taking: \$u->b %rsi \$n %rdx$
 # stdout: ^rust bigs: \$c %rsi$
-# stdout: ^rust array: \$n %rsi \$return\[1\] \[%rax\]$
+# stdout: ^rust array: \$n %rsi \$return\[1\] \[%rdi\] at the entry$
 # stdout: ^rust under: \$n %rsi$
 # stdout: ^rust three: error
 # stdout: ^rust vec: \$v->len \[%rdi\+0?x?[0-9a-f]+\]$
@@ -184,7 +184,7 @@ resolved() { # resolved PROGRAM POINT HANDLER
 }
 # returns PROGRAM FUNCTION VARIABLES: where these are at its return.
 returns() {
-  found=$(resolved "$1" "function(\"$2\").return" "println($3)" | sed -n 's/^ *\(\$[^:]*\): .* in \(bits .*\|[^ ]*\)$/\1 \2/p; s/^error.*/error/p; s/^ *\$.* has no value.*/error/p')
+  found=$(resolved "$1" "function(\"$2\").return" "println($3)" | sed -n 's/^ *\(\$[^:]*\): .* in \(bits .*\|[^ ]* at the entry\|[^ ]*\)$/\1 \2/p; s/^error.*/error/p; s/^ *\$.* has no value.*/error/p')
   echo "$1 $2:" $found
 }
 returns c unnamed '$b'

@@ -7,6 +7,7 @@ use serde::Serialize;
 
 use super::location;
 use crate::elaborate::survey::{Survey, Surveyed, Target};
+use crate::probe::Site;
 use crate::program::Registers;
 use spile_source::SourceMap;
 
@@ -70,7 +71,11 @@ pub fn resolved(sources: &SourceMap, survey: &Survey) -> Vec<Resolved> {
                 place: sources.place(point.span),
                 point: site.site.point.clone(),
                 code: code(site),
-                variables: site.targets.iter().map(|target| variable(target, is_tracepoint(site))).collect(),
+                variables: site
+                    .targets
+                    .iter()
+                    .map(|target| variable(&site.site, target, is_tracepoint(site)))
+                    .collect(),
             };
             if resolved.code.is_some() || all.last() != Some(&resolved) {
                 all.push(resolved);
@@ -100,13 +105,15 @@ fn code(site: &Surveyed) -> Option<CodePlace> {
     })
 }
 
-fn variable(target: &Target, words: bool) -> ResolvedVariable {
+fn variable(site: &Site, target: &Target, words: bool) -> ResolvedVariable {
     let text = target.text.clone();
+    let is_result = text.trim_start_matches(['&', '*', '(']).starts_with("$return");
+    let when = if is_result && site.context.result_at_entry().is_some() { " at the entry" } else { "" };
     match &target.found {
         Ok(found) => ResolvedVariable {
             text,
             r#type: found.object.debug().map(|debug| debug.type_name(found.type_id)).unwrap_or_default(),
-            location: location::text(&found.location, words),
+            location: location::text(&found.location, words) + when,
             found: true,
         },
         Err(problem) => {

@@ -224,6 +224,11 @@ pub trait Context {
         None
     }
 
+    /// Of a probe at a return, by the registers at the entry, the address of `$return` where the return itself does not tell it.
+    fn result_at_entry(&self) -> Option<LongExpr> {
+        None
+    }
+
     /// The code at which the handler runs, if debug information covers it.
     fn code(&self) -> Option<CodePlace> {
         None

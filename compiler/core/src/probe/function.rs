@@ -11,14 +11,14 @@ use super::code::{self, Code};
 use super::context;
 use super::lines::{FunctionStarts, Lines, covers, parse};
 use super::location::{self, locate};
-use super::passing::{passed, returned};
+use super::passing::{passed, place_of_result, returned};
 use super::prologue::{is_early, is_put_there, prologue_end};
 use super::symbols::{USES, refusal_of_part, refusal_of_return};
 use super::taken::{Taken, rank};
 use super::{
     CodePlace, Context, ContextError, Form, OtherOwners, Point, PointError, ProbeFamily, Resolver, Site, TypedLocation,
 };
-use crate::program::Attachment;
+use crate::program::{Attachment, LongExpr};
 use spile_debuginfo::target::Object;
 use spile_debuginfo::{Address, DebugInfo, FoundVariable, Function, FunctionId, FunctionPattern, Unavailable};
 use spile_source::Span;
@@ -498,8 +498,13 @@ impl FunctionContext {
         let debug = self.debug()?;
         let found = debug.variable(self.function, self.address, name).map_err(failed)?;
         // The entry of a function that stores its parameters at the places of the debug information only later.
-        let is_late = || is_early(debug, self.function, &found) || is_put_there(debug, self.function, self.address, name, &found);
-        if self.object.is_program() && (is_early(debug, self.function, &found) || found.is_err()) && self.is_at_entry(debug) && is_late() {
+        let is_late =
+            || is_early(debug, self.function, &found) || is_put_there(debug, self.function, self.address, name, &found);
+        if self.object.is_program()
+            && (is_early(debug, self.function, &found) || found.is_err())
+            && self.is_at_entry(debug)
+            && is_late()
+        {
             let parameters = debug.parameters(self.function).map_err(failed)?;
             let parameter = parameters.into_iter().find(|parameter| parameter.name == name);
             if let Some(parameter) = &parameter
@@ -614,6 +619,12 @@ impl Context for FunctionContext {
         let context =
             FunctionContext { object, function: self.function, place, address, returning: false, entry: None };
         Some((attachment, Rc::new(context)))
+    }
+
+    fn result_at_entry(&self) -> Option<LongExpr> {
+        let debug = self.debug().ok().filter(|_| self.returning && self.object.is_program())?;
+        let type_id = debug.function(self.function).ok()?.return_type?;
+        place_of_result(debug, self.function, type_id).ok()?
     }
 
     fn code(&self) -> Option<CodePlace> {

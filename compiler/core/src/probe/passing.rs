@@ -127,7 +127,22 @@ pub(super) fn returned(
     Ok(Ok(Location::Parts(sized.collect())))
 }
 
-/// The same in a 32-bit program: in eax, in edx and eax, or where eax points to.
+/// Where the caller of a function in Rust wants its result, by the registers at its entry. Optimised code does not return that address,
+/// as C's and C++'s do.
+pub(super) fn place_of_result(debug: &DebugInfo, id: FunctionId, type_id: TypeId) -> Result<Option<LongExpr>, Error> {
+    const FIRST_ARGUMENT: u16 = 5;
+    let convention = debug.convention(id)?;
+    let types = Types { debug, convention, is_program: true };
+    if debug.word() == 4
+        || convention != Convention::Rust
+        || !matches!(types.manner(type_id)?, Manner::Memory | Manner::Address)
+    {
+        return Ok(None);
+    }
+    Ok(registers::pt_regs_offset(FIRST_ARGUMENT).map(|offset| LongExpr::register(offset, Span::none())))
+}
+
+/// [`returned`] in a 32-bit program: in eax, in edx and eax, or where eax points to.
 fn returned_narrow(debug: &DebugInfo, type_id: TypeId) -> Result<Result<Location, String>, Error> {
     let low = Location::Register { offset: registers::RETURN_VALUE };
     let (resolved, found) = debug.resolve(type_id)?;

@@ -63,6 +63,9 @@ pub(super) trait Operands<'a> {
 
     /// The value of an expression within a target expression.
     fn value(&mut self, expr: &ast::Expr) -> Result<LongExpr, Error>;
+
+    /// A variable of the context, with the address that its place is known by.
+    fn variable(&mut self, unit: &Unit, name: &str, found: TypedLocation) -> TypedLocation;
 }
 
 /// While nothing is lowered, all operands are 0: they affect neither types nor whether something exists.
@@ -74,6 +77,20 @@ impl<'a> Operands<'a> for Lookup<'_, 'a> {
     fn value(&mut self, expr: &ast::Expr) -> Result<LongExpr, Error> {
         Ok(LongExpr::constant(0, expr.span))
     }
+
+    /// As the entry has it.
+    fn variable(&mut self, unit: &Unit, name: &str, found: TypedLocation) -> TypedLocation {
+        match result_at_entry(unit, name, &found) {
+            Some(address) => TypedLocation { location: Location::Memory { address, bits: None }, ..found },
+            None => found,
+        }
+    }
+}
+
+/// By the registers at the entry, the address of `$return` where the return itself does not tell it.
+pub(super) fn result_at_entry(unit: &Unit, name: &str, found: &TypedLocation) -> Option<LongExpr> {
+    let context = unit.at.context.as_ref().filter(|_| name == "return" && unit.at.is_return())?;
+    matches!(found.location, Location::Memory { bits: None, .. }).then(|| context.result_at_entry()).flatten()
 }
 
 /// The object that a target expression or cast refers to.
@@ -84,7 +101,10 @@ pub(super) fn find<'a>(
 ) -> Result<TypedLocation, Error> {
     let is_element = |operands: &mut dyn Operands<'a>, expr: &ast::Expr| operands.lookup().names.is_element(expr);
     match &target.kind {
-        ast::ExprKind::Target(name) => operands.lookup().find_variable(unit, name, target.span),
+        ast::ExprKind::Target(name) => {
+            let found = operands.lookup().find_variable(unit, name, target.span)?;
+            Ok(operands.variable(unit, name.trim_start_matches('$'), found))
+        }
         ast::ExprKind::Member(base, member) => {
             // `(&x)->m` is a member of x.
             let base = match &base.kind {

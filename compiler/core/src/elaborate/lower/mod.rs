@@ -21,13 +21,13 @@ use super::counter::Counters;
 use super::environment::Environment;
 use super::error::{AggregateError, Error, StatementError, VariableError};
 use super::lookup::value::place_of;
-use super::lookup::{Lookup, Operands, find, find_addressed};
+use super::lookup::{Lookup, Operands, find, find_addressed, result_at_entry};
 use super::mark;
 use super::names::{DeclaredId, Names};
 use super::typed::Typed;
 use super::types::TypeVar;
 use super::unit::{Handler, Unit};
-use crate::probe::TypedLocation;
+use crate::probe::{Location, TypedLocation};
 use crate::program::{
     self, BinaryOp, Constant, Contents, Expr, Global, GlobalId, Local, LocalId, LongExpr, LongKind, LongPlace, Probe,
     Program, SavedId, Stmt, StmtKind, StringExpr, StringKind, StringPlace, Type, Variable,
@@ -69,6 +69,8 @@ struct Saved {
     values: Vec<Expr>,
     /// Those of expressions that may be evaluated once for all their uses.
     known: HashMap<SavedKey, SavedId>,
+    /// Where the caller wants the result.
+    result: Option<SavedId>,
 }
 
 /// A saved expression: its spelling, and what the names in it refer to there.
@@ -118,6 +120,10 @@ impl<'a> Operands<'a> for LoweredOperands<'_, '_, 'a> {
 
     fn value(&mut self, expr: &ast::Expr) -> Result<LongExpr, Error> {
         self.lowering.lower_long(self.unit, expr)
+    }
+
+    fn variable(&mut self, unit: &Unit, name: &str, found: TypedLocation) -> TypedLocation {
+        self.lowering.where_wanted(unit, name, found)
     }
 }
 
@@ -232,6 +238,19 @@ impl<'a> Lowering<'_, 'a> {
         let filter = Box::new(Stmt { kind: StmtKind::Filter, span });
         let test = Stmt { kind: StmtKind::If { condition: not, then: filter, otherwise: None }, span };
         Some(Stmt { kind: StmtKind::Block(vec![test]), span })
+    }
+
+    /// `$return` where only the entry tells its address, by what is saved there; other variables as they are found.
+    fn where_wanted(&mut self, unit: &Unit, name: &str, found: TypedLocation) -> TypedLocation {
+        let Some((site, place)) = unit.at.site.zip(result_at_entry(unit, name, &found)) else { return found };
+        let span = place.span;
+        let saved = self.saved.entry(site).or_default();
+        let id = *saved.result.get_or_insert_with(|| {
+            saved.values.push(place.into());
+            SavedId(saved.values.len() as u32 - 1)
+        });
+        let address = LongExpr { kind: LongKind::Saved(id), span };
+        TypedLocation { location: Location::Memory { address, bits: None }, ..found }
     }
 
     fn lower_statements(&mut self, unit: &Unit, statements: &[ast::Stmt]) -> Vec<Stmt> {

@@ -527,6 +527,7 @@ impl Lowering<'_, '_> {
         let mut pieces = Vec::with_capacity(2 * names.len());
         for (index, variable) in names.iter().enumerate() {
             let found = context.variable(variable).ok();
+            let found = found.map(|found| self.where_wanted(unit, variable, found));
             if found.is_none() && name == "$$return" {
                 pieces.clear();
                 break;
