@@ -16,6 +16,7 @@ use object::{
 };
 use spile_abi::libraries::Asked;
 use spile_abi::sections::{self, Added};
+use spile_abi::stubs;
 
 /// Executable segments that count; programs have one to three. Each address and each row of a table looks for its own.
 const MOST_SEGMENTS: usize = 16;
@@ -296,9 +297,9 @@ impl<'d, F: FileHeader<Endian = LittleEndian>, R: ReadRef<'d>> Elf for ElfFile<'
             slots.insert(at, name);
         }
         let mut found = Vec::new();
-        for name in STUBS {
+        for name in stubs::SECTIONS {
             let Some(section) = Elf::section(self, name) else { continue };
-            for (at, function) in stubs_in(&section, name == SHORT_STUBS, &slots) {
+            for (at, function) in stubs_in(name, &section, &slots) {
                 // Many may jump through the same word.
                 let Some(rest) = left.checked_sub(function.len()) else { return found };
                 left = rest;
@@ -336,32 +337,15 @@ impl<'d, F: FileHeader<Endian = LittleEndian>, R: ReadRef<'d>> Elf for ElfFile<'
     }
 }
 
-/// Sections of stubs (System V ABI, AMD64 supplement, 5.2). In `.plt.got` of programs that are not made for indirect branch
-/// tracking they have 8 bytes, else 16.
-const STUBS: [&str; 3] = [".plt.sec", SHORT_STUBS, ".plt"];
-const SHORT_STUBS: &str = ".plt.got";
-
 /// Of a section of stubs the address and length of each that jumps through a word which is filled for a function, and the function.
-fn stubs_in<'s>(
-    section: &Section,
-    may_be_short: bool,
-    slots: &'s HashMap<u64, Vec<u8>>,
-) -> Vec<((u64, u64), &'s [u8])> {
-    const LANDING: [u8; 4] = [0xf3, 0x0f, 0x1e, 0xfa];
-    const BOUND: u8 = 0xf2;
-    const JUMP: [u8; 2] = [0xff, 0x25];
-    let bytes = if may_be_short && !section.data.starts_with(&LANDING) { 8 } else { 16 };
+fn stubs_in<'s>(name: &str, section: &Section, slots: &'s HashMap<u64, Vec<u8>>) -> Vec<((u64, u64), &'s [u8])> {
+    let bytes = stubs::step(name, &section.data);
     let function = |(number, code): (usize, &[u8])| {
-        let start = section.address.wrapping_add(number as u64 * bytes);
-        let rest = code.strip_prefix(&LANDING).unwrap_or(code);
-        let rest = rest.strip_prefix(&[BOUND]).unwrap_or(rest);
-        let distance = rest.strip_prefix(&JUMP)?.first_chunk().map(|bytes| i32::from_le_bytes(*bytes))?;
-        // From behind the jump, of 6 bytes.
-        let behind = (code.len() - rest.len() + 6) as u64;
-        let slot = start.wrapping_add(behind).wrapping_add_signed(distance.into());
-        Some(((start, bytes), slots.get(&slot)?.as_slice()))
+        let start = section.address.wrapping_add((number * bytes) as u64);
+        let slot = stubs::slot(code, start, stubs::Code::Wide)?;
+        Some(((start, bytes as u64), slots.get(&slot)?.as_slice()))
     };
-    section.data.chunks(bytes as usize).enumerate().filter_map(function).collect()
+    section.data.chunks(bytes).enumerate().filter_map(function).collect()
 }
 
 /// A word of 4 or 8 bytes.

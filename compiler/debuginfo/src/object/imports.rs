@@ -5,8 +5,9 @@
 use super::elf::{Address, Elf};
 use std::collections::BTreeSet;
 
-use super::import_stubs::{Code, imported, stubs_of, unpacked};
+use super::import_stubs::{imported, stubs_of, unpacked};
 use super::narrow;
+use spile_abi::stubs::Code;
 
 impl Elf {
     /// Names of functions that the dynamic linker looks up for it; of a 32-bit program none.

@@ -11,11 +11,12 @@ use object::{
 };
 
 use super::elf_writer::{self, Kind, Section};
-use super::import_stubs::{self, Code};
+use super::import_stubs;
 use super::indirect;
 use super::notes::next_note;
 use super::thread_parts;
 use spile_abi::budget::Budget;
+use spile_abi::stubs::Code;
 
 /// Section with three words for each segment that is loaded: address, place in the file, bytes there.
 pub(super) const SEGMENTS: &str = ".spile.segments";
