@@ -24,4 +24,4 @@ echo "several: $(warnings 'global n probe process("./catch").function("risky").r
 echo "entries: $(warnings 'global n probe process("./catch").function("risky") { n++ }')"
 echo "nothing caught: $(warnings 'global n probe process("./plain").function("risky").return { n++ }')"
 echo "static: $(warnings 'global n probe process("./static").function("_Z5riskyi").return { n++ }')"
-echo "listed: $("$SPILE" -r "$RELEASE" -l 'process("./catch").function("*").return' 2>&1 | grep -c W0116 || true)"
+echo "listed: $("$SPILE" -r "$RELEASE" -l 'process("./catch").function("*").return' 2>&1 | grep -c '^warning.W0116' || true)"
