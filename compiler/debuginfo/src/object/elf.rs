@@ -24,9 +24,8 @@ use spile_abi::sections;
 
 use super::demangle::{demangled, fits, split_parameters, takes};
 use super::file::{self, Bytes};
-use super::indirect;
 use super::narrow;
-use super::symbol_table::{Row, SymbolTable};
+use super::symbol_table::{Row, SymbolTable, is_indirect};
 use crate::error::Error;
 use crate::tables::TableBytes;
 
@@ -590,7 +589,7 @@ impl Elf {
             names.bytes(name.len()).map_err(|error| self.wrong(error.to_string()))?;
             let (size, global) = (symbol.size(), symbol.is_global());
             let function = symbol.kind() == SymbolKind::Text;
-            let indirect = indirect::is_indirect(&symbol);
+            let indirect = is_indirect(&symbol);
             all.push(Row { at, size, name: (start, name.len() as u32), global, function, indirect });
         }
         SymbolTable::make(all, |row| self.name(row)).ok_or_else(|| self.wrong("too many symbols".into()))

@@ -4,12 +4,10 @@
 //! name stands for, as in glibc for `memcpy` and `strlen`.
 
 use iced_x86::{Decoder, DecoderOptions, Instruction, Mnemonic, OpKind};
-use object::{Object as _, ObjectSymbol as _, SymbolFlags};
+use object::{Object as _, ObjectSymbol as _};
 
 use super::elf::{Address, Elf};
-
-/// STT_GNU_IFUNC in the low half of st_info (System V ABI, gABI supplement of Linux).
-const INDIRECT: u8 = 10;
+use super::symbol_table::is_indirect;
 
 /// Bytes of a resolver that are looked at.
 const MOST: usize = 4096;
@@ -35,11 +33,6 @@ impl Elf {
         found.dedup();
         Some(found)
     }
-}
-
-/// Whether a symbol is that of an indirect function.
-pub(super) fn is_indirect<'d>(symbol: &impl object::ObjectSymbol<'d>) -> bool {
-    matches!(symbol.flags(), SymbolFlags::Elf { st_info, .. } if st_info.0 & 15 == INDIRECT)
 }
 
 /// The address that an instruction puts into a register: relative to itself, or in programs at fixed addresses as it is.

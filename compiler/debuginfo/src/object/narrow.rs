@@ -12,8 +12,8 @@ use object::{
 
 use super::elf_writer::{self, Kind, Section};
 use super::import_stubs;
-use super::indirect;
 use super::notes::next_note;
+use super::symbol_table::is_indirect;
 use super::thread_parts;
 use spile_abi::budget::Budget;
 use spile_abi::stubs::Code;
@@ -93,7 +93,7 @@ pub(super) fn widened(bytes: &[u8], most: u64) -> Result<Vec<u8>, String> {
         if matches!(kind, SymbolKind::Text | SymbolKind::Data) && !name.is_empty() {
             let place = (*index, symbol.address(), symbol.size());
             let kind = match kind {
-                _ if indirect::is_indirect(&symbol) => STT_GNU_IFUNC,
+                _ if is_indirect(&symbol) => STT_GNU_IFUNC,
                 SymbolKind::Text => STT_FUNC,
                 _ => STT_OBJECT,
             };

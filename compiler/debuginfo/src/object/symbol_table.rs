@@ -2,6 +2,8 @@
 
 //! The symbols of one file by address and by name, as tables: made in memory, or mapped from the cache.
 
+use object::SymbolFlags;
+use object::elf::STT_GNU_IFUNC;
 use rayon::prelude::*;
 
 use crate::tables::{TableBytes, Tables, Writer, halves};
@@ -31,6 +33,11 @@ pub(super) struct Row {
     pub function: bool,
     /// It is an indirect function: its code says where the function is.
     pub indirect: bool,
+}
+
+/// Whether a symbol is that of an indirect function.
+pub(super) fn is_indirect<'d>(symbol: &impl object::ObjectSymbol<'d>) -> bool {
+    matches!(symbol.flags(), SymbolFlags::Elf { st_info, .. } if st_info.st_type() == STT_GNU_IFUNC)
 }
 
 /// The symbols, in order.
