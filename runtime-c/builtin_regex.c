@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * =~ in scripts that use matched(), and the builtins that return the groups. Any
+ * =~ and !~ in scripts that use matched(), and the builtins that return the groups. Any
  * context.
  */
 #include "script.h"
@@ -63,6 +63,6 @@ spile_long spile_fn_ngroups(struct spile_context *c)
 
 	/* Group 0 always exists. */
 	if (!match->groups)
-		spile_fail_text(c, "Attempted to get subexpression 0 from failed match");
+		spile_fail_text(c, "Attempted to get subexpression count from failed match");
 	return match->groups;
 }

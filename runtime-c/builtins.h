@@ -392,7 +392,7 @@ static inline spile_long spile_fn_little_endian8(struct spile_context *c, spile_
 }
 
 /*
- * builtin_regex.c: the text that the last =~ of this handler run matched. Error if there
+ * builtin_regex.c: the text that the last =~ or !~ of this handler run matched. Error if there
  * was none, if it failed, and for a group that its pattern does not have.
  */
 /* "" for a group that did not take part */

@@ -32,8 +32,8 @@ impl Lowering<'_, '_> {
         span: Span,
     ) -> Result<Expr, Error> {
         let text = Box::new(self.lower_string(unit, text)?);
-        // `!~` sets no groups, and keeps those of the last `=~`.
-        let regex = self.regex(pattern, pattern_span, self.typed.groups_asked && !negated)?;
+        // Both operators set the groups, as in SystemTap.
+        let regex = self.regex(pattern, pattern_span, self.typed.groups_asked)?;
         let matches = LongExpr { kind: LongKind::Matches { regex, text }, span };
         Ok(if negated { LongExpr::not(matches, span) } else { matches }.into())
     }
