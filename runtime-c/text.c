@@ -81,7 +81,7 @@ static unsigned int spell(struct spile_text *spelled, const char *text, unsigned
 	spile_text_byte(spelled, '\\');
 	spile_text_byte(spelled, digits == 4 ? 'u' : 'U');
 	while (digits--)
-		spile_text_byte(spelled, "0123456789abcdef"[code_point >> (4 * digits) & 15]);
+		spile_text_byte(spelled, "0123456789ABCDEF"[code_point >> (4 * digits) & 15]);
 	return bytes;
 }
 
