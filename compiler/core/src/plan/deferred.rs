@@ -86,12 +86,21 @@ fn flatten_in<'e>(program: &'e Program, pieces: &'e [PrintPiece], flat: &mut Vec
 pub(crate) fn format_of<'e>(program: &'e Program, expr: &'e Expr, depth: u32) -> Option<(&'e [PrintPiece], u32)> {
     let Expr::String(StringExpr { kind, .. }) = expr else { return None };
     match kind {
-        StringKind::Format(inner) => Some((&inner.pieces, depth)),
+        StringKind::Format(inner) if !inner.pieces.iter().any(may_be_nul) => Some((&inner.pieces, depth)),
         StringKind::Call(function, _) if depth < MOST_DEPTH => {
             let called = program.functions.get(function.index())?;
             format_of(program, returned(called).filter(|_| is_open(called))?, depth + 1)
         }
         _ => None,
+    }
+}
+
+/// Whether its text may have a NUL, where a string ends: the text of a format that is printed directly does not.
+fn may_be_nul(piece: &PrintPiece) -> bool {
+    let PrintPiece::Directive { directive, argument, .. } = piece else { return false };
+    match directive.conversion {
+        b'c' => !matches!(argument, Expr::Long(LongExpr { kind: LongKind::Const(code), .. }) if code & 0xff != 0),
+        conversion => matches!(conversion, b'b' | b'm'),
     }
 }
 
