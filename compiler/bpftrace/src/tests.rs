@@ -289,3 +289,12 @@ fn any_text_is_answered() {
         translated(&text);
     }
 }
+
+#[test]
+fn buffers_of_text_and_of_memory() {
+    let script = translated("k:f { printf(\"%r %r\\n\", buf(comm, 4), buf(arg1, 8)); }");
+    assert!(script.contains("bytes_of(execname(), 4), bytes_at(ulong_arg(2), 8)"), "{script}");
+    for helper in ["function bytes_of:", "function bytes_at:", "function byte_shown:", "function number_at:"] {
+        assert!(script.contains(helper), "{helper}: {script}");
+    }
+}

@@ -35,8 +35,9 @@ impl Handler<'_> {
             }
             ("buf", [pointer, length]) => {
                 let (pointer, length) = (self.value(pointer), self.value(length));
-                self.script.helpers.insert("bytes_at");
-                Value::string(format!("bytes_at({}, {})", pointer.text, length.text))
+                let helper = if pointer.kind == Kind::Text { "bytes_of" } else { "bytes_at" };
+                self.script.helpers.extend([helper, "byte_shown", "number_at"]);
+                Value::string(format!("{helper}({}, {})", pointer.text, length.text))
             }
             ("join", [array, rest @ ..]) => {
                 let between = rest.first().map_or("\" \"".to_string(), |between| self.value(between).text);

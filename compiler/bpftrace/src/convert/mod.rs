@@ -57,7 +57,7 @@ pub fn script(
 }
 
 /// Functions that a script declares if it uses them.
-const HELPERS: [(&str, &str); 8] = [
+const HELPERS: [(&str, &str); 10] = [
     (
         "text_at",
         "# Text at an address of the kernel, or of the current process; empty if it cannot be read.\n\
@@ -65,10 +65,26 @@ const HELPERS: [(&str, &str); 8] = [
          \treturn address < 0 ? substr(kernel_string(address, \"\"), 0, length) : user_string_n(address, length, \"\")\n}\n",
     ),
     (
+        "byte_shown",
+        "# A byte as bpftrace shows those of a buffer.\n\
+         function byte_shown:string (byte:long) {\n\
+         \treturn byte >= 32 && byte < 127 ? sprintf(\"%c\", byte) : sprintf(\"\\\\x%02x\", byte)\n}\n",
+    ),
+    (
         "bytes_at",
-        "# Bytes at an address of the kernel, or of the current process, in quotes.\n\
+        "# Bytes at an address of the kernel, or of the current process; 64 at the most, as in bpftrace.\n\
          function bytes_at:string (address:long, length:long) {\n\
-         \treturn address < 0 ? kernel_buffer_quoted(address, length) : user_buffer_quoted(address, length, length)\n}\n",
+         \tshown_bytes = \"\"\n\
+         \tfor (byte_index = 0; byte_index < length && byte_index < 64; byte_index++) shown_bytes .= byte_shown(number_at(address + byte_index, 1))\n\
+         \treturn shown_bytes\n}\n",
+    ),
+    (
+        "bytes_of",
+        "# The same of a text; behind its end there are bytes that are 0.\n\
+         function bytes_of:string (bytes:string, length:long) {\n\
+         \tshown_bytes = \"\"\n\
+         \tfor (byte_index = 0; byte_index < length && byte_index < 64; byte_index++) shown_bytes .= byte_shown(byte_index < strlen(bytes) ? stringat(bytes, byte_index) : 0)\n\
+         \treturn shown_bytes\n}\n",
     ),
     (
         "number_at",
