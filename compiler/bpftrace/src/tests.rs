@@ -291,6 +291,27 @@ fn any_text_is_answered() {
 }
 
 #[test]
+fn maps_without_a_value_are_not_printed() {
+    let script = translated(
+        "k:f { @n = count(); @s = sum(arg0); @v = arg0; @last = nsecs; @who = comm; } i:s:1 { delete(@last); clear(@who); print(@n); }",
+    );
+    for guard in ["if (n)", "if (last)", "if (who != \"\")"] {
+        assert!(script.contains(guard), "{guard}: {script}");
+    }
+    assert_eq!(script.matches("if (n)").count(), 2, "{script}");
+    // These may be 0.
+    assert!(!script.contains("if (s)") && !script.contains("if (v)"), "{script}");
+}
+
+#[test]
+fn maps_with_text_are_sorted_by_key() {
+    let script = translated("k:f { @name[pid, tid] = comm; @count[pid] = count(); } i:s:1 { print(@name, 3); }");
+    assert!(script.contains("foreach ([name_key1+, name_key2] in name)"), "{script}");
+    assert!(script.contains("foreach ([name_key1-, name_key2] in name limit 3)"), "{script}");
+    assert!(script.contains("foreach (count_key in count+)"), "{script}");
+}
+
+#[test]
 fn buffers_of_text_and_of_memory() {
     let script = translated("k:f { printf(\"%r %r\\n\", buf(comm, 4), buf(arg1, 8)); }");
     assert!(script.contains("bytes_of(execname(), 4), bytes_at(ulong_arg(2), 8)"), "{script}");

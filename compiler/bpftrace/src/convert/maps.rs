@@ -32,6 +32,8 @@ pub struct Map {
     pub collects: Option<MapFunction>,
     /// It is cleared at the end: without keys it would be printed as 0.
     pub is_cleared: bool,
+    /// Without keys, 0 or an empty text means that it has no value: it counts, or is deleted somewhere.
+    pub may_be_absent: bool,
 }
 
 impl Map {
@@ -64,15 +66,19 @@ impl Map {
         if keys.is_empty() { self.global.clone() } else { format!("{}[{}]", self.global, keys.join(", ")) }
     }
 
-    /// The head of a loop over it; `order`: of the values.
+    /// The head of a loop over it; `order`: of the values, or of the first key where the values are text.
     pub fn foreach(&self, keys: &[String], order: &str, limit: Option<&str>) -> String {
-        let keys = match keys {
+        let mut keys = keys.to_vec();
+        if let (Some(MapFunction::Values(Kind::Text)), Some(first)) = (&self.collects, keys.first_mut()) {
+            first.push_str(order);
+        }
+        let keys = match keys.as_slice() {
             [only] => only.clone(),
             _ => format!("[{}]", keys.join(", ")),
         };
         let order = match &self.collects {
             _ if order.is_empty() => String::new(),
-            None | Some(MapFunction::Values(Kind::KernelStack | Kind::UserStack)) => String::new(),
+            None | Some(MapFunction::Values(Kind::KernelStack | Kind::UserStack | Kind::Text)) => String::new(),
             Some(MapFunction::Values(_)) => order.to_string(),
             Some(MapFunction::Average) => format!(" @avg{order}"),
             Some(MapFunction::Least) => format!(" @min{order}"),
@@ -121,12 +127,19 @@ impl Map {
         guarded(&head, self.print_element(&keys, divisor))
     }
 
-    /// Statements that print the element with these keys, unless it is an aggregate without values.
+    /// Statements that print the element with these keys, unless it has no value.
     pub fn print_one(&self, keys: &[String], divisor: Option<&str>) -> Vec<String> {
         let print = self.print_element(keys, divisor);
-        match self.is_aggregate() {
-            true => guarded(&format!("if (@count({}))", self.element(keys)), print),
-            false => print,
+        let element = self.element(keys);
+        match &self.collects {
+            _ if self.is_aggregate() => guarded(&format!("if (@count({element}))"), print),
+            Some(MapFunction::Values(kind)) if keys.is_empty() && self.may_be_absent => match kind {
+                Kind::Number => guarded(&format!("if ({element})"), print),
+                Kind::Text | Kind::KernelStack | Kind::UserStack => guarded(&format!("if ({element} != \"\")"), print),
+                // Its type is not known here.
+                Kind::Unknown => print,
+            },
+            _ => print,
         }
     }
 

@@ -220,7 +220,14 @@ impl Script {
                 _ if RESERVED.contains(&name) || name == ANONYMOUS => format!("{name}_"),
                 _ => name.to_string(),
             };
-            self.maps.push(Map { name: name.to_string(), global, keys: Vec::new(), collects: None, is_cleared: false });
+            self.maps.push(Map {
+                name: name.to_string(),
+                global,
+                keys: Vec::new(),
+                collects: None,
+                is_cleared: false,
+                may_be_absent: false,
+            });
             self.maps.len() - 1
         });
         #[expect(clippy::indexing_slicing, reason = "the position of an element")]

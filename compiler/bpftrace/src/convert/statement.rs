@@ -227,6 +227,7 @@ impl Handler<'_> {
         let map = self.script.map(name);
         map.collects = Some(collects);
         map.is_cleared &= !is_end;
+        map.may_be_absent |= function == "count";
         Some(vec![format!("{}{change}", map.element(&keys))])
     }
 
@@ -307,10 +308,12 @@ impl Handler<'_> {
         self.points.iter().all(|point| point == "end")
     }
 
-    /// Notes that a map is removed in any case, if this is the end.
+    /// Notes that a map is removed here; if this is the end, in any case.
     fn cleared(&mut self, name: &str) {
         let is_end = self.blocks == 0 && !self.filtered && self.is_end();
-        self.script.map(name).is_cleared |= is_end;
+        let map = self.script.map(name);
+        map.is_cleared |= is_end;
+        map.may_be_absent = true;
     }
 
     fn print_map(&mut self, name: &str, keys: &[Expr], rest: &[Expr], span: Span) -> Vec<String> {
