@@ -188,7 +188,10 @@ fn expression(name: &str, field: &str) -> Option<(String, Option<&'static str>)>
         ("sunrpc:rpc_stats_latency", "backlog" | "rtt" | "execute") => {
             return Some((format!("(${field} / 1000)"), None));
         }
-        _ => return of_task_or_request(name, field).map(|text| (text, None)),
+        _ => {
+            let text = of_task_or_request(name, field).or_else(|| of_packet_or_socket(name, field).map(String::from));
+            return text.map(|text| (text, None));
+        }
     };
     Some((text.to_string(), None))
 }
@@ -209,6 +212,19 @@ fn of_task_or_request(name: &str, field: &str) -> Option<String> {
             if task == "parent" || task == "child" { of_task(task, field) } else { None }
         }
         "sched:sched_process_exec" if field == "filename" => Some("$bprm->filename".to_string()),
+        "sched:sched_migrate_task" if field == "orig_cpu" => Some("task_cpu($p)".to_string()),
+        "sched:sched_stat_runtime"
+        | "sched:sched_stat_wait"
+        | "sched:sched_stat_sleep"
+        | "sched:sched_stat_iowait"
+        | "sched:sched_stat_blocked" => of_task("tsk", field).filter(|_| field != "prio"),
+        "task:task_newtask" | "signal:signal_generate" => of_task("task", field).filter(|_| field != "prio"),
+        "task:task_rename" => match field {
+            "pid" => Some("$task->pid".to_string()),
+            "oldcomm" => Some("$task->comm".to_string()),
+            "newcomm" => Some("$comm".to_string()),
+            _ => None,
+        },
         "sched:sched_wakeup" | "sched:sched_wakeup_new" | "sched:sched_waking" if field == "target_cpu" => {
             Some("task_cpu($p)".to_string())
         }
@@ -217,6 +233,7 @@ fn of_task_or_request(name: &str, field: &str) -> Option<String> {
         | "sched:sched_waking"
         | "sched:sched_process_exec"
         | "sched:sched_process_exit"
+        | "sched:sched_migrate_task"
         | "sched:sched_process_free" => of_task("p", field),
         "block:block_rq_complete" | "block:block_rq_error" if field == "nr_sector" => {
             Some("($nr_bytes / 512)".to_string())
@@ -236,6 +253,42 @@ fn of_task_or_request(name: &str, field: &str) -> Option<String> {
     }
 }
 
+/// A field that is a member of the tracepoint's packet, socket, bio, work or interrupt.
+fn of_packet_or_socket(name: &str, field: &str) -> Option<&'static str> {
+    match (name, field) {
+        ("net:net_dev_xmit", "len") => Some("$skb_len"),
+        ("net:net_dev_xmit", "name") => Some("$dev->name"),
+        ("net:net_dev_queue" | "net:netif_receive_skb" | "net:netif_rx", "len") => Some("$skb->len"),
+        ("net:net_dev_queue" | "net:netif_receive_skb" | "net:netif_rx", "name") => Some("$skb->dev->name"),
+        (
+            "net:net_dev_queue"
+            | "net:net_dev_xmit"
+            | "net:netif_receive_skb"
+            | "net:netif_rx"
+            | "skb:kfree_skb"
+            | "skb:consume_skb"
+            | "tcp:tcp_retransmit_skb",
+            "skbaddr",
+        ) => Some("$skb"),
+        ("skb:kfree_skb", "protocol") => Some("ntohs($skb->protocol)"),
+        ("sock:inet_sock_set_state", "protocol") => Some("$sk->sk_protocol"),
+        ("tcp:tcp_retransmit_skb", "state") => Some("$sk->__sk_common->skc_state"),
+        ("sock:inet_sock_set_state" | "tcp:tcp_retransmit_skb" | "tcp:tcp_destroy_sock", _) => match field {
+            "skaddr" => Some("$sk"),
+            "family" => Some("$sk->__sk_common->skc_family"),
+            "sport" => Some("ntohs(@cast($sk, \"struct inet_sock\")->inet_sport)"),
+            "dport" => Some("ntohs($sk->__sk_common->skc_dport)"),
+            _ => None,
+        },
+        ("irq:irq_handler_entry", "name") => Some("$action->name"),
+        ("irq:softirq_entry" | "irq:softirq_exit" | "irq:softirq_raise", "vec") => Some("$vec_nr"),
+        ("workqueue:workqueue_execute_start" | "workqueue:workqueue_queue_work", "function") => Some("$work->func"),
+        ("block:block_bio_queue", "sector") => Some("$bio->bi_iter->bi_sector"),
+        ("block:block_bio_queue", "nr_sector") => Some("($bio->bi_iter->bi_size / 512)"),
+        _ => None,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -251,6 +304,12 @@ mod tests {
         assert_eq!(text("sched:sched_process_fork", "child_pid"), "$child->pid");
         assert_eq!(text("sched:sched_wakeup", "target_cpu"), "task_cpu($p)");
         assert_eq!(text("block:block_rq_issue", "bytes"), "$rq->__data_len");
+        assert_eq!(text("task:task_rename", "newcomm"), "$comm");
+        assert_eq!(text("net:net_dev_queue", "len"), "$skb->len");
+        assert_eq!(text("net:net_dev_xmit", "len"), "$skb_len");
+        assert_eq!(text("sock:inet_sock_set_state", "dport"), "ntohs($sk->__sk_common->skc_dport)");
+        assert_eq!(text("sock:inet_sock_set_state", "newstate"), "$newstate");
+        assert_eq!(text("irq:softirq_raise", "vec"), "$vec_nr");
         // Parameters have these names, but other values.
         assert_eq!(
             text("sched:sched_switch", "prev_state"),
