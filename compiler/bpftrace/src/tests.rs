@@ -319,3 +319,12 @@ fn buffers_of_text_and_of_memory() {
         assert!(script.contains(helper), "{helper}: {script}");
     }
 }
+
+#[test]
+fn names_of_the_current_process_in_records() {
+    let script = translated(
+        "t:block:block_rq_issue { @[str(args->comm)] = hist(args->bytes); } t:sched:sched_process_wait { printf(\"%s\\n\", args->comm); }",
+    );
+    assert!(script.contains("map[execname()] <<< $rq->__data_len"), "{script}");
+    assert!(script.contains("printf(\"%s\\n\", execname())"), "{script}");
+}

@@ -98,6 +98,8 @@ impl Handler<'_> {
         fields.dedup();
         let instead = match fields.as_slice() {
             [Field::Parameter] => return Value::typed(format!("${name}")),
+            // Text, and not at an address.
+            [Field::Expression(text, None)] if text == fields::CURRENT_NAME => return Value::string(text),
             [Field::Expression(text, helper)] => {
                 self.script.members = true;
                 self.script.helpers.extend(*helper);

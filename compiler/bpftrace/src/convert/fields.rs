@@ -14,6 +14,9 @@ pub enum Field {
     Different,
 }
 
+/// The name of the current process, in fields for it: a string of its own.
+pub const CURRENT_NAME: &str = "execname()";
+
 /// Fields that have the name of a parameter and another value (kernel 6.1): the subsystem, the field, the tracepoints. Those
 /// that [`expression`] has are not here.
 #[rustfmt::skip]
@@ -178,7 +181,12 @@ fn expression(name: &str, field: &str) -> Option<(String, Option<&'static str>)>
         ("block:block_bio_remap" | "block:block_rq_remap", "old_sector") => "$from",
         // A null pointer is a wait for any child.
         ("sched:sched_process_wait" | "timer:itimer_expire", "pid") => "($pid ? $pid->numbers[0]->nr : 0)",
-        ("sched:sched_process_wait", "comm") => "execname()",
+        ("sched:sched_process_wait", "comm") => CURRENT_NAME,
+        // The process that queues the request, not one of the request's own.
+        (
+            "block:block_rq_issue" | "block:block_rq_insert" | "block:block_rq_merge" | "block:block_bio_queue",
+            "comm",
+        ) => CURRENT_NAME,
         ("timer:hrtimer_expire_entry", "now") => "$now[0]",
         ("neigh:neigh_update", "flags") => "$n->flags",
         ("vmscan:mm_vmscan_throttled", "reason") => "(1 << $reason)",
@@ -310,6 +318,7 @@ mod tests {
         assert_eq!(text("sock:inet_sock_set_state", "dport"), "ntohs($sk->__sk_common->skc_dport)");
         assert_eq!(text("sock:inet_sock_set_state", "newstate"), "$newstate");
         assert_eq!(text("irq:softirq_raise", "vec"), "$vec_nr");
+        assert_eq!(text("block:block_rq_issue", "comm"), "execname()");
         // Parameters have these names, but other values.
         assert_eq!(
             text("sched:sched_switch", "prev_state"),
