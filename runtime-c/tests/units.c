@@ -387,11 +387,11 @@ static void texts(void)
 	length = spile_text_escape(out, 6, "a\nb\001", 4);
 	expect("escape, none cut in half", out, length, "a\\nb", 4);
 	length = spile_text_escape(out, sizeof(out), "\xc3\xa9\xc3x", 4);
-	expect("escape UTF-8, and what is none", out, length, "\\u00e9\\303x", 11);
+	expect("escape UTF-8, and what is none", out, length, "\\u00E9\\303x", 11);
 	length = spile_text_escape(out, sizeof(out), "\xf0\x9f\x98\x80\xc0\x80", 6);
-	expect("escape what is longer than need be", out, length, "\\U0001f600\\300", 14);
+	expect("escape what is longer than need be", out, length, "\\U0001F600\\300", 14);
 	length = spile_text_escape(out, 8, "a\xc3\xa9\xc3\xa9", 5);
-	expect("escape UTF-8, none cut in half", out, length, "a\\u00e9", 7);
+	expect("escape UTF-8, none cut in half", out, length, "a\\u00E9", 7);
 	length = spile_text_escape(out, sizeof(out), "\xe2\x82", 2);
 	expect("escape UTF-8 that is cut off", out, length, "\\342\\202", 8);
 	length = spile_text_quote(out, sizeof(out), "", 0);
