@@ -136,8 +136,14 @@ pub struct DataSymbol {
     pub size: u64,
 }
 
+/// Larger files without section headers stay as they are: what is added needs a copy.
+const MOST_COPIED: usize = 512 << 20;
+
 /// A program that has no section headers, with those that its segments tell.
 fn with_sections(bytes: Bytes) -> Bytes {
+    if bytes.len() > MOST_COPIED {
+        return bytes;
+    }
     let read = |at: u64, length: usize| {
         let at = usize::try_from(at).ok()?;
         bytes.get(at..at.checked_add(length)?).map(<[u8]>::to_vec)
