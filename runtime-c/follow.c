@@ -25,7 +25,10 @@
 #include "site.h"
 #include "uprobe.h"
 
-enum { MOST_ANCESTORS = 1000 };
+enum {
+	MOST_ANCESTORS = 1000,
+	MOST_ENDED = 1000,	/* that nobody has waited for, one after the other */
+};
 
 static unsigned long *followed;		/* by tgid: PID_MAX_LIMIT bits; NULL: no target() */
 static struct tracepoint *fork_event, *free_event;
@@ -106,7 +109,7 @@ static void handle_fork(void *data, struct task_struct *parent, struct task_stru
 /*
  * A task that has ended and that nobody looks at any more; the first one of a process is the
  * last. No earlier moment will do: of threads that end at the same time each may be the one
- * that finds no other alive, while others are still about to tell of their end. Another process
+ * that finds no other alive, while the probes of the others are still to be hit. Another process
  * may have the id by now, of which handle_fork() has decided.
  */
 static void handle_free(void *data, struct task_struct *task)
@@ -170,8 +173,8 @@ static bool lives(unsigned long tgid)
 
 spile_long spile_fn_next_followed(struct spile_context *c, spile_long pid)
 {
+	unsigned int ended = 0;
 	unsigned long next;
-	unsigned int looked_at = 0;
 
 	if (pid < 0 || pid >= PID_MAX_LIMIT - 1)
 		return 0;
@@ -181,11 +184,16 @@ spile_long spile_fn_next_followed(struct spile_context *c, spile_long pid)
 		return 0;
 	rcu_read_lock();
 	next = find_next_bit(followed, PID_MAX_LIMIT, pid + 1);
-	while (next < PID_MAX_LIMIT && !lives(next) && looked_at++ < MOST_ANCESTORS)
+	for (; next < PID_MAX_LIMIT && !lives(next) && ended < MOST_ENDED; ended++)
 		next = find_next_bit(followed, PID_MAX_LIMIT, next + 1);
 	rcu_read_unlock();
+	if (ended == MOST_ENDED) {
+		spile_fail_text(c, "more than %u processes have ended that nobody has waited for",
+				MOST_ENDED);
+		return 0;
+	}
 	/* A statement for each 4 KiB of the bitmap, which has 512 KiB. */
-	spile_debit(c, looked_at + (next - pid) / (8 * 4096));
+	spile_debit(c, ended + (next - pid) / (8 * 4096));
 	return next < PID_MAX_LIMIT ? next : 0;
 }
 

@@ -27,7 +27,7 @@ pub(super) const BUILTINS: &[Builtin] = &[
     builtin!("tz_gmtoff" "tz_gmtoff" () -> Long [pure plain] "seconds that the loader's time zone was west of Greenwich when the session began"),
     builtin!("tz_name" "tz_name" () -> String [pure fixed] "name of the loader's time zone when the session began, such as CEST"),
     builtin!("__followed" "followed" ("pid": Long) -> Long [pure followed] "1 if the process, or that of the thread, is target() or descends from it, also if its parent has ended"),
-    builtin!("__next_followed" "next_followed" ("pid": Long) -> Long [pure followed] "the next higher id of a process that is target() or descends from it; 0 if there is none"),
+    builtin!("__next_followed" "next_followed" ("pid": Long) -> Long [fails pure followed] "the next higher id of a process that is target() or descends from it; 0 if there is none"),
     builtin!("pp" "pp" () -> String [pure fixed] "the probe point that fired, resolved"),
     builtin!("pn" "pn" () -> String [pure fixed] "the probe point that fired, as the script writes it"),
     builtin!("ppfunc" "ppfunc" () -> String [pure fixed] "name of the probed function"),
