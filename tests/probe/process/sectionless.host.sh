@@ -30,7 +30,7 @@ build_id() { "$SPILE" -r "$RELEASE" -p3 -e "global n probe process(\"$1\").funct
 names() { "$SPILE" -r "$RELEASE" -l "$1" | grep -oE '"[a-z_]*"\)$' | tr -d '")' | grep -vE '^_' | sort | xargs; }
 try() { # try NAME BITS OPTIONS
   mkdir "$1"
-  gcc -m$2 -O1 -nostdlib -shared -fPIC -o "$1/libhelper.so.1" -Wl,-soname,libhelper.so.1,--version-script=helper.map helper.c || return 0
+  gcc -m$2 -O1 -nostdlib -shared -fPIC -o "$1/libhelper.so.1" -Wl,-soname,libhelper.so.1,--version-script=helper.map helper.c
   gcc -m$2 -O1 $3 -o "$1/program" program.c "$1/libhelper.so.1" -Wl,-rpath,'$ORIGIN'
   before=$(build_id "./$1/program")
   without "$1/program" $2
@@ -42,11 +42,7 @@ try() { # try NAME BITS OPTIONS
   [ $2 = 32 ] || echo "$1: versions: $("$SPILE" -r "$RELEASE" -l "process(\"./$1/libhelper.so.1\").function(\"helper_one@@V1\")" | grep -c helper_one)"
 }
 try wide 64 '-rdynamic'
-if gcc -m32 -nostdlib -shared -fPIC -o probe32 helper.c 2>err; then
-  try narrow 32 '-nostdlib -pie -fPIC -rdynamic -Wl,-e,main'
-else
-  printf 'narrow: enter main returning same\nnarrow: its library: helper_one helper_two\n'
-fi
+try narrow 32 '-nostdlib -pie -fPIC -rdynamic -Wl,-e,main'
 # A program of which nothing is known but its code.
 gcc -O1 -static -nostdlib -o static -Wl,-e,enter helper.c program.c
 entry=$(readelf -hW static | sed -n 's/.*Entry point address: *//p')
