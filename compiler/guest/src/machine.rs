@@ -324,9 +324,9 @@ impl Running {
             (None, WaitResult::Killed | WaitResult::NoBoot) => End::Killed,
             (None, WaitResult::Gone) => End::Died,
         };
-        let messages = qemu::messages(self.directory.path());
-        if end == End::Died && !messages.is_empty() {
-            console.push_str(&format!("\nqemu: {messages}\n"));
+        if end == End::Died {
+            let messages = qemu::messages(self.directory.path());
+            console.extend((!messages.is_empty()).then(|| format!("\nqemu: {messages}\n")));
         }
         match ended {
             WaitResult::NoBoot if !ready => Err(Error::Boot { limit: self.boot_limit, console }),

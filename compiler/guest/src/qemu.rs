@@ -13,8 +13,6 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use spile_base::read::read_bounded;
-
 use super::acceleration::Acceleration;
 use super::error::Error;
 
@@ -126,9 +124,11 @@ pub(super) fn messages(directory: &Path) -> String {
         let mut file = File::open(directory.join(MESSAGES))?;
         let length = file.metadata()?.len();
         file.seek(SeekFrom::Start(length.saturating_sub(SHOWN)))?;
-        read_bounded(file.take(SHOWN), SHOWN)
+        let mut bytes = Vec::new();
+        file.take(SHOWN).read_to_end(&mut bytes)?;
+        io::Result::Ok(String::from_utf8_lossy(&bytes).trim().to_string())
     };
-    end().map(|bytes| String::from_utf8_lossy(&bytes).trim().to_string()).unwrap_or_default()
+    end().unwrap_or_default()
 }
 
 /// Kills and reaps qemu; no effect if it has exited.

@@ -380,7 +380,7 @@ mod tests {
     }
 
     #[test]
-    fn a_library_without_section_headers_tells_the_same() {
+    fn a_library_without_section_headers_is_read_alike() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("x.so");
         std::fs::write(

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
 //! Section headers for programs and libraries that have none (`strip --strip-section-headers`, packers). The kernel and the dynamic
-//! linker need only the segments (elf(5), Elf64_Phdr) and what the dynamic section tells (System V ABI, chapter 5): from these
+//! linker need only the segments (elf(5), Elf64_Phdr) and the dynamic section (System V ABI, chapter 5): from these
 //! comes a table as a linker would have written it, for readers that look for sections.
 //!
 //! Files of any user are read: every number is checked, and what is read is limited.
@@ -493,7 +493,7 @@ mod tests {
     }
 
     #[test]
-    fn sections_that_segments_tell() {
+    fn sections_from_segments() {
         assert_eq!(of(&std::fs::read(std::env::current_exe().unwrap()).unwrap()), None);
         let bytes = program();
         let added = of(&bytes).unwrap();

@@ -107,7 +107,10 @@ fn code(site: &Surveyed) -> Option<CodePlace> {
 
 fn variable(site: &Site, target: &Target, words: bool) -> ResolvedVariable {
     let text = target.text.clone();
-    let is_result = text.trim_start_matches(['&', '*', '(']).starts_with("$return");
+    let name = text.trim_start_matches(['&', '*', '(']).strip_prefix("$return");
+    // Not of a variable whose name only begins so.
+    let is_result =
+        name.is_some_and(|rest| !rest.starts_with(|next: char| next == '_' || next.is_ascii_alphanumeric()));
     let when = if is_result && site.context.result_at_entry().is_some() { " at the entry" } else { "" };
     match &target.found {
         Ok(found) => ResolvedVariable {

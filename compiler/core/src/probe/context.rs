@@ -224,7 +224,7 @@ pub trait Context {
         None
     }
 
-    /// Of a probe at a return, by the registers at the entry, the address of `$return` where the return itself does not tell it.
+    /// Of a probe at a return, by the registers at the entry, the address of `$return` where the registers at the return do not have it.
     fn result_at_entry(&self) -> Option<LongExpr> {
         None
     }

@@ -498,13 +498,9 @@ impl FunctionContext {
         let debug = self.debug()?;
         let found = debug.variable(self.function, self.address, name).map_err(failed)?;
         // The entry of a function that stores its parameters at the places of the debug information only later.
-        let is_late =
-            || is_early(debug, self.function, &found) || is_put_there(debug, self.function, self.address, name, &found);
-        if self.object.is_program()
-            && (is_early(debug, self.function, &found) || found.is_err())
-            && self.is_at_entry(debug)
-            && is_late()
-        {
+        let early = self.object.is_program() && is_early(debug, self.function, &found);
+        let is_late = || early || is_put_there(debug, self.function, self.address, name, &found);
+        if self.object.is_program() && (early || found.is_err()) && self.is_at_entry(debug) && is_late() {
             let parameters = debug.parameters(self.function).map_err(failed)?;
             let parameter = parameters.into_iter().find(|parameter| parameter.name == name);
             if let Some(parameter) = &parameter
@@ -513,7 +509,7 @@ impl FunctionContext {
                 return Ok(FoundVariable { type_id: parameter.type_id, location });
             }
             // A variable in a frame that does not exist yet has none either.
-            if parameter.is_some() || is_early(debug, self.function, &found) {
+            if parameter.is_some() || early {
                 let late = "its value is put where the debug information has it only after the function's entry";
                 found.map_err(location::unavailable)?;
                 return Err(ContextError::NoValue(vec![late.into()]));

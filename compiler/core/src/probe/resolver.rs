@@ -57,8 +57,8 @@ pub struct Resolver<'k> {
     warnings: Vec<Diagnostic>,
     /// The kernel's debug information, if available.
     at_hand: OnceCell<Option<Rc<Object>>>,
-    /// Programs of which it is known whether they catch exceptions.
-    told_of: Vec<Rc<Object>>,
+    /// Programs that were looked at for exceptions that they catch.
+    looked_at: Vec<Rc<Object>>,
     /// Where functions begin, by object and pattern of their files. The object is kept so that its address stays its own.
     function_starts: HashMap<FilesOf, (Rc<Object>, Rc<FunctionStarts>)>,
 }
@@ -83,7 +83,7 @@ impl<'k> Resolver<'k> {
             left_out: Vec::new(),
             warnings: Vec::new(),
             at_hand: OnceCell::new(),
-            told_of: Vec::new(),
+            looked_at: Vec::new(),
             function_starts: HashMap::new(),
         }
     }
@@ -372,11 +372,11 @@ impl<'k> Resolver<'k> {
         self.warnings.push(warning);
     }
 
-    /// Whether it is the first call for that object in a script that is compiled: one warning is enough.
-    pub(in crate::probe) fn tells_first_of(&mut self, object: &Rc<Object>) -> bool {
-        let is_first = !self.names_only && !self.told_of.iter().any(|known| Rc::ptr_eq(known, object));
+    /// Whether it is the first call for that object in a script that is compiled: one look for exceptions, and one warning, is enough.
+    pub(in crate::probe) fn is_first_look_at(&mut self, object: &Rc<Object>) -> bool {
+        let is_first = !self.names_only && !self.looked_at.iter().any(|known| Rc::ptr_eq(known, object));
         if is_first {
-            self.told_of.push(Rc::clone(object));
+            self.looked_at.push(Rc::clone(object));
         }
         is_first
     }

@@ -139,7 +139,7 @@ pub struct DataSymbol {
 /// Larger files without section headers stay as they are: what is added needs a copy.
 const MOST_COPIED: usize = 512 << 20;
 
-/// A program that has no section headers, with those that its segments tell.
+/// A program that has no section headers, with those that follow from its segments.
 fn with_sections(bytes: Bytes) -> Bytes {
     if bytes.len() > MOST_COPIED {
         return bytes;

@@ -87,7 +87,7 @@ impl<'a> Operands<'a> for Lookup<'_, 'a> {
     }
 }
 
-/// By the registers at the entry, the address of `$return` where the return itself does not tell it.
+/// By the registers at the entry, the address of `$return` where the registers at the return do not have it.
 pub(super) fn result_at_entry(unit: &Unit, name: &str, found: &TypedLocation) -> Option<LongExpr> {
     let context = unit.at.context.as_ref().filter(|_| name == "return" && unit.at.is_return())?;
     matches!(found.location, Location::Memory { bits: None, .. }).then(|| context.result_at_entry()).flatten()

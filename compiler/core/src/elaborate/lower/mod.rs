@@ -240,7 +240,7 @@ impl<'a> Lowering<'_, 'a> {
         Some(Stmt { kind: StmtKind::Block(vec![test]), span })
     }
 
-    /// `$return` where only the entry tells its address, by what is saved there; other variables as they are found.
+    /// `$return` whose address only the registers at the entry have, by what is saved there; other variables as they are found.
     fn where_wanted(&mut self, unit: &Unit, name: &str, found: TypedLocation) -> TypedLocation {
         let Some((site, place)) = unit.at.site.zip(result_at_entry(unit, name, &found)) else { return found };
         let span = place.span;

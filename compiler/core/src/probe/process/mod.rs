@@ -93,7 +93,7 @@ fn resolve(point: &Point, resolver: &mut Resolver) -> Result<Vec<Site>, PointErr
 /// that, so that the search for who catches an exception ends there, and with it the program.
 fn warn_of_exceptions(component: Span, objects: &[Rc<Object>], resolver: &mut Resolver) {
     for object in objects {
-        if !resolver.tells_first_of(object) || !object.catches_exceptions() {
+        if !resolver.is_first_look_at(object) || !object.catches_exceptions() {
             continue;
         }
         let message = "an exception that passes through a function whose return is probed ends the program";
