@@ -11,6 +11,7 @@
 #include "condition.h"
 #include "cpu_events.h"
 #include "entry.h"
+#include "exceptions.h"
 #include "gate.h"
 #include "map_init.h"
 #include "module_notifier.h"
@@ -52,5 +53,8 @@ SPILE_PART(user_files, spile_user_files_init, spile_user_files_exit, spile_user_
 	   spile_tables_await, spile_tables_added);
 /* Counters of the threads that run a program. */
 SPILE_PART(program_counters, spile_program_counters_begin);
+/* Exceptions that pass through probed returns. */
+SPILE_PART(exceptions, spile_exceptions_init, spile_exceptions_exit, spile_exceptions_arm,
+	   spile_exceptions_detach);
 /* Globals that the loader sets. */
 SPILE_PART(settings, spile_setting_set, spile_setting_in_commands);

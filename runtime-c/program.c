@@ -222,18 +222,27 @@ static int check_code(struct file *file, const struct spile_program *program,
 	return error ?: sum == program->code_sum ? 0 : -EKEYREJECTED;
 }
 
+/* What follows if the file cannot be probed. */
+static const char *consequence(const struct spile_program *program)
+{
+	return program->unwinds_only ?
+		       "an exception that passes through a function whose return is probed ends a program that uses it" :
+		       "its probes are not armed";
+}
+
 static void report_other_build(const struct spile_program *program, const unsigned char *found,
 			       unsigned int found_bytes)
 {
 	char expected[SPILE_BUILD_ID_TEXT], there[SPILE_BUILD_ID_TEXT];
 
 	if (!program->build_id_bytes)
-		tell("%s is not the file that the script was compiled for (that has no build-id, and other code): its probes are not armed; compile the script again",
-		     program->path);
+		tell("%s is not the file that the script was compiled for (that has no build-id, and other code): %s; compile the script again",
+		     program->path, consequence(program));
 	else
-		tell("Build-id mismatch [man warning::buildid]: %s is not the file that the script was compiled for (build-id %s, expected %s): its probes are not armed; compile the script again",
+		tell("Build-id mismatch [man warning::buildid]: %s is not the file that the script was compiled for (build-id %s, expected %s): %s; compile the script again",
 		     program->path, spile_build_id_text(there, found, found_bytes),
-		     spile_build_id_text(expected, program->build_id, program->build_id_bytes));
+		     spile_build_id_text(expected, program->build_id, program->build_id_bytes),
+		     consequence(program));
 }
 
 /* The same fields as the kernel's own loader reads (fs/binfmt_elf.c). */
@@ -270,7 +279,7 @@ static int check_program(const struct spile_program *program, const struct path 
 	}
 unread:
 	if (error && error != -EINTR)
-		tell("%s cannot be read (rc %d): its probes are not armed", program->path, error);
+		tell("%s cannot be read (rc %d): %s", program->path, error, consequence(program));
 	return error;
 }
 
@@ -278,15 +287,18 @@ static int open_program(struct program_file *file, const struct spile_program *p
 {
 	int error = kern_path(program->path, LOOKUP_FOLLOW, &file->path);
 
+	/* No process that begins now uses a library that is not there. */
 	if (error) {
-		tell("%s is not there (rc %d): its probes are not armed", program->path, error);
+		if (!program->unwinds_only)
+			tell("%s is not there (rc %d): its probes are not armed", program->path,
+			     error);
 		return error;
 	}
 	file->inode = d_real_inode(file->path.dentry);
 	/* A server that does not answer would keep the session from beginning, and from ending. */
 	file->served = spile_is_served_by_process(file->inode->i_sb);
 	if (!S_ISREG(file->inode->i_mode)) {
-		tell("%s is no regular file: its probes are not armed", program->path);
+		tell("%s is no regular file: %s", program->path, consequence(program));
 		error = -EINVAL;
 	} else if (!file->served) {
 		error = check_program(program, &file->path);
@@ -357,8 +369,9 @@ struct inode *spile_program_inode(unsigned int program)
 	if (IS_ERR(inode) || !files[program].served)
 		return inode;
 	if (!files[program].refused)
-		tell("%s is on a file system that a process serves (FUSE), and no process could fork while the kernel waits for it: its probes are not armed; probe a copy on another file system",
-		     spile_script.programs[program].path);
+		tell("%s is on a file system that a process serves (FUSE), and no process could fork while the kernel waits for it: %s; probe a copy on another file system",
+		     spile_script.programs[program].path,
+		     consequence(&spile_script.programs[program]));
 	files[program].refused = spile_session_state != SPILE_STATE_READY;
 	return ERR_PTR(-EOPNOTSUPP);
 }

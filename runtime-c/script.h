@@ -237,7 +237,7 @@ extern const struct spile_family spile_kprobe_family, spile_kretprobe_family, sp
 extern const void *const spile_part_sites[], *const spile_part_symbols[],
 	*const spile_part_arrays[], *const spile_part_programs[], *const spile_part_user_files[],
 	*const spile_part_settings[], *const spile_part_program_counters[],
-	*const spile_part_followed[];
+	*const spile_part_followed[], *const spile_part_exceptions[];
 
 /* Whether a probe's regs are words of its own kind and no struct pt_regs. */
 #define SPILE_REGS_ARE_WORDS(kind) ((kind) >= SPILE_PROBE_TRACEPOINT)
@@ -485,6 +485,14 @@ struct spile_program {
 	 */
 	spile_ulong code_bytes;
 	spile_ulong code_sum;
+	int unwinds_only;		/* no probe is in it, only unwinders */
+};
+
+/* A function of a program that looks for who catches an exception (exceptions.c). */
+struct spile_unwinder {
+	unsigned int program;		/* index into programs */
+	spile_ulong offset;		/* in the file */
+	int catches;			/* called where one has been caught */
 };
 
 /*
@@ -848,6 +856,9 @@ struct spile_script {
 	unsigned int target_count;
 	const struct spile_program *programs;	/* 0 where program_count is 0 */
 	unsigned int program_count;
+	/* of processes whose returns are probed; 0 where unwinder_count is 0 */
+	const struct spile_unwinder *unwinders;
+	unsigned int unwinder_count;
 	int follows;		/* a probe is for the session's process and its descendants */
 	int begins;		/* a probe is for processes that begin */
 	int own_processes;	/* --privilege=stapusr: probes are for the owner's processes */

@@ -38,6 +38,7 @@
 #include "user_watch.c"
 #include "program.c"
 #include "held_maps.c"
+#include "exceptions.c"
 #include "begun.c"
 
 #include "regex.c"

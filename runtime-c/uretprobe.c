@@ -10,9 +10,11 @@
 #include <linux/uprobes.h>
 
 #include "context.h"
+#include "exceptions.h"
 #include "family.h"
 #include "features.h"
 #include "held_maps.h"
+#include "optional.h"
 #include "run.h"
 #include "site.h"
 #include "uprobe.h"
@@ -129,8 +131,14 @@ static int handle_program_return(struct uprobe_consumer *self, unsigned long fun
 	return 0;
 }
 
+static unsigned int armed_returns;	/* under spile_session.lock */
+
 static int arm_uretprobe(struct spile_site *site)
 {
+	int error;
+
+	/* An exception may pass as soon as the first one is armed. */
+	spile_call_if_there(spile_exceptions_arm);
 	memset(&site->uprobe, 0, sizeof(site->uprobe));
 	/* The registers that the probe names are those of the entry: at the return there are all. */
 	if (site->runs == SPILE_RUNS_COUNTING)
@@ -141,7 +149,31 @@ static int arm_uretprobe(struct spile_site *site)
 	if (site->probe->entry_handler || spile_follows_some(site->probe->uprobe.pid))
 		site->uprobe.consumer.handler = handle_program_entry;
 	site->uprobe.consumer.ret_handler = handle_program_return;
-	return spile_uprobe_register(site);
+	error = spile_uprobe_register(site);
+	if (!error)
+		armed_returns++;
+	return error;
+}
+
+static bool detach_uretprobe(struct spile_site *site)
+{
+	if (armed_returns == 1 && !spile_call_or(true, spile_exceptions_detach))
+		return false;
+	if (!spile_uprobe_detach(site))
+		return false;
+	armed_returns--;
+	return true;
+}
+
+static int init_uretprobes(void)
+{
+	return spile_uprobe_entry_init() ?: spile_call_or(0, spile_exceptions_init);
+}
+
+static void exit_uretprobes(void)
+{
+	spile_call_if_there(spile_exceptions_exit);
+	spile_uprobe_entry_exit();
 }
 
 const struct spile_family spile_uretprobe_family = {
@@ -150,12 +182,12 @@ const struct spile_family spile_uretprobe_family = {
 	.type = "uprobe",
 	.last_runs_first = true,
 	.by = SPILE_BY_URETPROBE,
-	.init = spile_uprobe_entry_init,
-	.exit = spile_uprobe_entry_exit,
+	.init = init_uretprobes,
+	.exit = exit_uretprobes,
 	.arm = arm_uretprobe,
 	.reports = spile_maps_report,
 	.turn = spile_uprobe_turn,
-	.detach = spile_uprobe_detach,
+	.detach = detach_uretprobe,
 	.disarm = spile_uprobes_disarm,
 	.missed = spile_uprobe_missed,
 };

@@ -511,7 +511,7 @@ fn parts_of_the_runtime() {
     assert_eq!(parts("probe begin { __print_stack(1) }"), "symbols");
     assert_eq!(
         parts("function f () %{ %} probe begin { f() }"),
-        "sites symbols arrays followed programs user_files program_counters settings"
+        "sites symbols arrays followed programs user_files program_counters exceptions settings"
     );
 }
 

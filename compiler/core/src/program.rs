@@ -62,6 +62,8 @@ pub struct Program {
     pub targets: Vec<Target>,
     /// Indexed by [`ProgramId`].
     pub programs: Vec<UserProgram>,
+    /// What looks for who catches an exception, in the processes of programs whose returns are probed.
+    pub unwinders: Vec<UnwinderPlace>,
     /// Probes are for the session's own process and its descendants.
     pub follows: bool,
     /// Probes are for processes that begin.
@@ -284,6 +286,19 @@ pub struct UserProgram {
     pub build_id: Vec<u8>,
     /// Of a file without one: its code. None: any file of that path will do.
     pub code: Option<CodeSum>,
+    /// No probe of the script is in it: only what unwinds stacks ([`UnwinderPlace`]).
+    pub unwinds_only: bool,
+}
+
+/// A function of a program or library that goes from caller to caller, or that is called where an exception has been caught.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UnwinderPlace {
+    /// The file.
+    pub program: ProgramId,
+    /// Where in it the function begins.
+    pub offset: u64,
+    /// An exception has been caught.
+    pub catches: bool,
 }
 
 /// Where in a target: a link-time address of the kernel, or an anchor symbol of a module and the bytes after it.

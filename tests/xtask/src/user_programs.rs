@@ -57,6 +57,16 @@ const RHOMBUS: [(&str, &str, &[&str]); 3] = [
     ("rhombus_clang", "clang++", &["-O2", "-gdwarf-5"]),
 ];
 
+/// One that throws exceptions, its compiler and the options.
+const THROWS: [(&str, &str, &[&str]); 3] = [
+    ("throws", "g++", &["-O2", "-pthread"]),
+    ("throws_static", "g++", &["-O1", "-pthread", "-static"]),
+    ("throws_clang", "clang++", &["-O2", "-pthread"]),
+];
+
+/// One of 32 and of 64 bits that looks at return addresses, and gcc's options.
+const UNWINDS: [(&str, &str); 2] = [("unwinds32", "-m32"), ("unwinds64", "-m64")];
+
 /// One with a library whose variables of each thread have descriptors, and one like it that it opens at run time; with the library's
 /// options.
 const EACH: &str = "each_user";
@@ -103,7 +113,7 @@ const PINNED: (&str, &[&str]) = (
 pub const HITS: &str = "hits";
 
 /// Those in Rust; their debug information, with that of the standard library, is in a file that guests need not have.
-const RUST: [&str; 2] = ["bank", "ledger"];
+const RUST: [&str; 3] = ["bank", "ledger", "panics"];
 
 /// Where the programs are.
 pub fn directory(root: &Path) -> PathBuf {
@@ -122,6 +132,8 @@ pub fn names() -> impl Iterator<Item = &'static str> {
         .chain(RUST)
         .chain(DESCRIBED.map(|(name, ..)| name))
         .chain(RHOMBUS.map(|(name, ..)| name))
+        .chain(THROWS.map(|(name, ..)| name))
+        .chain(UNWINDS.map(|(name, _)| name))
         .chain([NARROW_LINKED, NARROW_DESCRIBED, NAMES, UNITS, PINNED.0, EACH])
 }
 
@@ -150,7 +162,7 @@ pub fn build(root: &Path) -> Result<PathBuf> {
     let texts =
         ["user.c", "library.c", "abuse.c", "absent.c", "chain.c", "shapes.cc", "bank.rs", "ledger.rs", "names.h"]
             .into_iter()
-            .chain(["described.c", "rhombus.cc", "each.c", "each_user.c"])
+            .chain(["described.c", "rhombus.cc", "each.c", "each_user.c", "panics.rs", "throws.cc", "unwinds.c"])
             .chain(NAMES_TEXTS)
             .chain(UNITS_TEXTS)
             .chain(narrow);
@@ -160,7 +172,7 @@ pub fn build(root: &Path) -> Result<PathBuf> {
     parts.push(
         format!(
             "{PINNED:?}{VARIANTS:?}{SHAPES:?}{NARROW:?}{NARROW_STACKS:?}{NARROW_LOADER:?}{DESCRIBED:?}{RHOMBUS:?}\
-            {EACH_LIBRARIES:?}{NARROW_DESCRIBED:?}"
+            {EACH_LIBRARIES:?}{NARROW_DESCRIBED:?}{THROWS:?}{RUST:?}{UNWINDS:?}"
         )
         .into_bytes(),
     );
@@ -238,6 +250,17 @@ pub fn build(root: &Path) -> Result<PathBuf> {
         let mut command = Command::new(compiler);
         command.args(["-Wl,--build-id=sha1", "-o", name]).args(options).arg(source.join("rhombus.cc"));
         run(command.current_dir(&directory))?;
+    }
+    for (name, compiler, options) in THROWS {
+        let mut command = Command::new(compiler);
+        command.args(["-g", "-fnon-call-exceptions", "-Wl,--build-id=sha1", "-o", name]).args(options);
+        run(command.arg(source.join("throws.cc")).current_dir(&directory))?;
+    }
+    for (name, width) in UNWINDS {
+        let alone = ["-nostdlib", "-ffreestanding", "-fno-stack-protector", "-static", "-no-pie", "-fno-pic"];
+        let mut gcc = Command::new("gcc");
+        gcc.args([width, "-g", "-O1", "-fno-omit-frame-pointer", "-Wl,--build-id=sha1", "-o", name]).args(alone);
+        run(gcc.arg(source.join("unwinds.c")).current_dir(&directory))?;
     }
     for (name, options) in EACH_LIBRARIES {
         let options = [&["-g", "-O2", "-shared", "-fPIC", "-mtls-dialect=gnu2", "-Wl,-Bsymbolic"], options].concat();

@@ -55,6 +55,7 @@ struct Unit<'p> {
     parts: Vec<&'static str>,
     targets: Vec<Target<'p>>,
     programs: Vec<UserProgram<'p>>,
+    unwinders: Vec<Unwinder>,
     module_symbols: Vec<ModuleSymbol<'p>>,
     /// Empty if they are written into the object.
     fingerprints: Vec<Fingerprint<'p>>,
@@ -230,6 +231,14 @@ struct UserProgram<'p> {
     code_bytes: u64,
     /// With `code_bytes`.
     code_sum: Option<Hex>,
+    unwinds_only: bool,
+}
+
+#[derive(Serialize)]
+struct Unwinder {
+    program: u32,
+    offset: Hex,
+    catches: bool,
 }
 
 #[derive(Serialize)]
@@ -370,6 +379,7 @@ fn unit<'p>(plan: &'p Plan, firsts: Option<&[usize]>, meta: &'p [u8]) -> Unit<'p
         parts: plan.parts(),
         targets: plan.targets.iter().map(target).collect(),
         programs: plan.programs.iter().map(user_program).collect(),
+        unwinders: plan.unwinders.iter().map(unwinder).collect(),
         module_symbols: plan.module_symbols.iter().map(module_symbol).collect(),
         fingerprints: match firsts {
             Some(_) => Vec::new(),
@@ -556,7 +566,12 @@ fn user_program(program: &program::UserProgram) -> UserProgram<'_> {
         build_id: id.map(|byte| format!("{byte:#04x}")).collect(),
         code_bytes: program.code.map_or(0, |code| code.bytes),
         code_sum: program.code.map(|code| Hex(code.sum)),
+        unwinds_only: program.unwinds_only,
     }
+}
+
+fn unwinder(place: &program::UnwinderPlace) -> Unwinder {
+    Unwinder { program: place.program.0, offset: Hex(place.offset), catches: place.catches }
 }
 
 fn module_symbol(symbol: &plan::ModuleSymbol) -> ModuleSymbol<'_> {

@@ -100,6 +100,8 @@ pub struct Plan {
     pub targets: Vec<crate::program::Target>,
     /// Indexed by [`crate::program::ProgramId`].
     pub programs: Vec<crate::program::UserProgram>,
+    /// See [`crate::program::Program`].
+    pub unwinders: Vec<crate::program::UnwinderPlace>,
     /// Probes are for the session's own process and its descendants.
     pub follows: bool,
     /// Probes are for processes that begin.
@@ -244,6 +246,7 @@ pub fn plan(program: &Program, sources: &SourceMap, info: ModuleInfo) -> Result<
         globals: storage::with_ends(analysis.globals.declared, &keeps_ends),
         targets: program.targets.clone(),
         programs: program.programs.clone(),
+        unwinders: program.unwinders.clone(),
         follows: program.follows,
         begins: program.begins,
         module_symbols: std::mem::take(&mut tables.module_symbols),

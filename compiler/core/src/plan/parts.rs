@@ -22,6 +22,7 @@ impl Plan {
             ("programs", self.begins || !self.programs.is_empty()),
             ("user_files", self.user_stacks),
             ("program_counters", self.counts_programs()),
+            ("exceptions", !self.unwinders.is_empty()),
             ("settings", self.settings().next().is_some()),
         ];
         let parts = needed.iter().filter(|(_, is_needed)| *is_needed || !self.embedded.is_empty());

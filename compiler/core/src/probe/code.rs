@@ -6,7 +6,7 @@ use std::rc::Rc;
 
 use super::{Point, PointError, Resolver};
 use crate::program::{Attachment, Label, Mechanism, Place, ProgramId, Registers, TargetId, Value};
-use spile_debuginfo::target::Object;
+use spile_debuginfo::target::{Object, reads_callers};
 use spile_debuginfo::{Address, Reason};
 use spile_syntax::ast::Literal;
 
@@ -147,6 +147,10 @@ fn in_program(
     const MOVED: &str = "it is of a program in Go, which moves its stacks and is killed by the address that a return probe puts there: probe entries, or the lines where it returns";
     if std::ptr::eq(mechanism, &URETPROBE) && object.is_go() {
         return Err(MOVED);
+    }
+    const READER: &str = "it finds its caller by its return address, and an exception would end the program with another one there: probe its entry";
+    if std::ptr::eq(mechanism, &URETPROBE) && object.functions_at(address).iter().any(|name| reads_callers(name)) {
+        return Err(READER);
     }
     const UNSTEPPABLE: &str = "the kernel refuses a probe at the instruction there, of which it cannot execute a copy: many vector instructions, those with a lock or segment prefix, breakpoints, and instructions of the kernel";
     let offset = object.file_offset(address).ok_or("its code is not in the file")?;

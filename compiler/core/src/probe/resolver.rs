@@ -9,8 +9,8 @@ use std::rc::Rc;
 
 use super::PointError;
 use super::lines::FunctionStarts;
-use crate::program::{ProgramId, Target, TargetId, UserProgram};
-use spile_debuginfo::target::{Kernel, Looked, Object, Programs, TargetError};
+use crate::program::{ProgramId, Target, TargetId, UnwinderPlace, UserProgram};
+use spile_debuginfo::target::{Kernel, Looked, Object, Programs, TargetError, Unwinder};
 use spile_debuginfo::{DebugInfo, FunctionPattern};
 use spile_source::Span;
 use spile_source::diagnostic::Diagnostic;
@@ -41,6 +41,7 @@ pub struct Resolver<'k> {
     /// Programs and libraries in user space.
     programs: Option<&'k Programs>,
     used_programs: Vec<UserProgram>,
+    unwinders: Vec<UnwinderPlace>,
     follows: bool,
     begins: bool,
     own_process: Option<OwnProcess>,
@@ -72,6 +73,7 @@ impl<'k> Resolver<'k> {
             targets: Vec::new(),
             programs: None,
             used_programs: Vec::new(),
+            unwinders: Vec::new(),
             follows: false,
             begins: false,
             own_process: None,
@@ -144,30 +146,47 @@ impl<'k> Resolver<'k> {
     /// The program's number; it is added when first used.
     pub(crate) fn program(&mut self, object: &Object) -> ProgramId {
         let path = self.installed(object.path());
-        let code = object.code_sum();
-        if let Some(index) = self
-            .used_programs
-            .iter()
-            .position(|program| program.path == path && program.build_id == object.build_id() && program.code == code)
-        {
-            return ProgramId(index as u32);
+        let build_id = object.build_id().to_vec();
+        self.add_program(UserProgram { path, build_id, code: object.code_sum(), unwinds_only: false })
+    }
+
+    /// The number of that program or of one like it, which is for probes if one of the two is.
+    fn add_program(&mut self, program: UserProgram) -> ProgramId {
+        let UserProgram { path, build_id, code, unwinds_only } = &program;
+        let is_known = |known: &UserProgram| known.path == *path && known.build_id == *build_id && known.code == *code;
+        let index = self.used_programs.iter().position(is_known);
+        if let Some(known) = index.and_then(|index| self.used_programs.get_mut(index)) {
+            known.unwinds_only &= unwinds_only;
         }
-        self.used_programs.push(UserProgram { path, build_id: object.build_id().to_vec(), code });
-        ProgramId(self.used_programs.len() as u32 - 1)
+        let index = index.unwrap_or_else(|| {
+            self.used_programs.push(program);
+            self.used_programs.len() - 1
+        });
+        ProgramId(index as u32)
     }
 
     /// The same of a program of which only the path matters: whatever its build.
     pub(in crate::probe) fn program_at(&mut self, path: &Path) -> ProgramId {
         let path = self.installed(path);
-        let known = self
-            .used_programs
-            .iter()
-            .position(|program| program.path == path && program.build_id.is_empty() && program.code.is_none());
-        if let Some(index) = known {
-            return ProgramId(index as u32);
+        self.add_program(UserProgram { path, build_id: Vec::new(), code: None, unwinds_only: false })
+    }
+
+    /// Returns are probed in processes that use this.
+    pub(in crate::probe) fn unwinder(&mut self, unwinder: &Unwinder) {
+        let Unwinder { build_id, code, .. } = unwinder;
+        let path = self.installed(&unwinder.path);
+        let program =
+            self.add_program(UserProgram { path, build_id: build_id.clone(), code: *code, unwinds_only: true });
+        for (places, catches) in [(&unwinder.searches, false), (&unwinder.catches, true)] {
+            let places = places.iter().map(|offset| UnwinderPlace { program, offset: *offset, catches });
+            let added: Vec<UnwinderPlace> = places.filter(|place| !self.unwinders.contains(place)).collect();
+            self.unwinders.extend(added);
         }
-        self.used_programs.push(UserProgram { path, build_id: Vec::new(), code: None });
-        ProgramId(self.used_programs.len() as u32 - 1)
+    }
+
+    /// All of them.
+    pub fn take_unwinders(&mut self) -> Vec<UnwinderPlace> {
+        std::mem::take(&mut self.unwinders)
     }
 
     /// A probe is for the session's processes: the runtime keeps a list of those that descend from its own one.

@@ -647,6 +647,17 @@ impl Elf {
         here.map(|symbol| symbol.name.to_string()).collect()
     }
 
+    /// Where the functions begin whose symbols have such names, each place once.
+    pub(crate) fn functions_where(&self, is_one: impl Fn(&str) -> bool) -> Vec<Address> {
+        let all = self.all_symbols().into_iter().flatten();
+        let code = all.filter(|symbol| symbol.function && self.is_code(symbol.at));
+        // Linkers write the version of a symbol behind its name.
+        let named = code.filter(|symbol| is_one(symbol.name.split_once('@').map_or(symbol.name, |(plain, _)| plain)));
+        let mut found: Vec<Address> = named.filter_map(|symbol| self.address(symbol.at)).collect();
+        found.dedup();
+        found
+    }
+
     /// The functions whose names fit the shell pattern, by the symbol table alone, each name and place once. The name may be one of
     /// C++ or Rust, or the end of one, with the types of the parameters behind it.
     pub fn functions_like(&self, pattern: &str) -> Vec<CodeSymbol> {

@@ -22,7 +22,12 @@ const MOST_LINKS: usize = 40;
 
 /// The directories of the system, in the order in which they are searched.
 pub(super) fn system_directories(root: &Root) -> Vec<PathBuf> {
-    libraries::system(&root.at("/etc"), false).iter().map(|directory| below(root, directory)).collect()
+    directories(root, false)
+}
+
+/// The same for files of 32 bits (`narrow`) or of 64.
+pub(super) fn directories(root: &Root, narrow: bool) -> Vec<PathBuf> {
+    libraries::system(&root.at("/etc"), narrow).iter().map(|directory| below(root, directory)).collect()
 }
 
 /// Paths of the libraries that the program at `path` needs, and that those need, each once; and of the dynamic linker. `value`: of
@@ -94,7 +99,7 @@ pub(super) fn resolved(root: &Path, inside: &Path) -> PathBuf {
 
 /// Whether it is a file with code of 32 bits (`narrow`), or of 64, by its header (elf(5)): directories may have both, and to read
 /// the whole file takes longer.
-fn is_for(path: &Path, narrow: bool) -> bool {
+pub(super) fn is_for(path: &Path, narrow: bool) -> bool {
     const CLASS: usize = 4;
     const MACHINE: std::ops::Range<usize> = 18..20;
     let mut head = [0; 20];

@@ -19,6 +19,7 @@ mod owner;
 mod places;
 mod program;
 mod reserved;
+mod unwinders;
 
 pub use debuginfod::Servers;
 pub use error::TargetError;
@@ -29,3 +30,4 @@ pub use number::number;
 pub use object::Object;
 pub use owner::Owners;
 pub use program::{Looked, Programs};
+pub use unwinders::{Unwinder, reads_callers};

@@ -169,6 +169,11 @@ impl Object {
         self.mapped.as_ref().unwrap_or(&self.elf)
     }
 
+    /// The file with its symbols and debug information.
+    pub(super) fn elf(&self) -> &Elf {
+        &self.elf
+    }
+
     /// The markers of a program; symbols that their arguments name may be in the file with its debug information.
     pub fn markers(&self) -> Vec<Marker> {
         self.mapped().markers(&self.elf)

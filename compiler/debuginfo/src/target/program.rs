@@ -136,7 +136,7 @@ impl Programs {
         index.program(build_id).transpose()
     }
 
-    fn root(&self) -> Root {
+    pub(super) fn root(&self) -> Root {
         Root(self.options.sysroot.clone())
     }
 
@@ -286,6 +286,14 @@ impl Programs {
             Some(path) => Ok(canonical(path)),
             None => Err(TargetError::NoSuchProgram { name: name.into(), near: Vec::new(), looked }),
         }
+    }
+
+    /// The same of any system, for files of 32 bits (`narrow`) or of 64; `None`: there is none.
+    pub(super) fn library_in(&self, root: &Root, name: &str, narrow: bool) -> Option<PathBuf> {
+        let directories = libraries::directories(root, narrow);
+        let looked: Vec<PathBuf> = directories.iter().map(|directory| directory.join(name)).collect();
+        self.looked.borrow_mut().at(&looked);
+        looked.iter().find(|path| libraries::is_for(path, narrow)).map(|path| self.canonical(path))
     }
 
     /// The path of the library that is named without its version, as `libssl` or `libssl.so.3`; `None`: there is none. Of several
@@ -456,7 +464,7 @@ fn canonical(path: &Path) -> PathBuf {
 }
 
 /// `/proc/PID/root` and the rest, of a path that begins with that.
-fn in_root_of_process(path: &Path) -> Option<(PathBuf, PathBuf)> {
+pub(super) fn in_root_of_process(path: &Path) -> Option<(PathBuf, PathBuf)> {
     let mut parts = path.components();
     let begins = parts.next() == Some(Component::RootDir) && parts.next()? == Component::Normal("proc".as_ref());
     let Component::Normal(process) = parts.next()? else { return None };

@@ -162,6 +162,7 @@ impl<'a> Lowering<'_, 'a> {
         program.follows = self.typed.followed_asked || self.env.resolver.is_following();
         program.begins = self.env.resolver.has_beginnings();
         program.programs = self.env.resolver.take_programs();
+        program.unwinders = self.env.resolver.take_unwinders();
         program.left_out = self.env.resolver.take_skipped();
         program
     }

@@ -83,28 +83,46 @@ fn resolve(point: &Point, resolver: &mut Resolver) -> Result<Vec<Site>, PointErr
         let component = point.components.last().map_or(point.span(), |component| component.span);
         return Err(PointError::NoMatch { component, pattern: point.spelling(), object: "any of the programs".into() });
     }
-    if let Some((_, component)) = point.string("function").or(point.string("plt")).filter(|_| point.has("return")) {
-        warn_of_exceptions(component, &objects, resolver);
+    if point.has("return") {
+        let component = point.components.iter().rfind(|component| component.argument.is_some());
+        look_for_unwinders(point, component.map_or(point.span(), |component| component.span), &objects, resolver)?;
     }
     Ok(sites)
 }
 
 /// The kernel puts an address of its own in place of the return address of a call whose return is probed. No table for unwinding has
-/// that, so that the search for who catches an exception ends there, and with it the program.
-fn warn_of_exceptions(component: Span, objects: &[Rc<Object>], resolver: &mut Resolver) {
+/// that, so that the search for who catches an exception would end there, and with it the program: the runtime puts the
+/// addresses back when a search begins. That needs to be known where searches begin.
+fn look_for_unwinders(
+    point: &Point,
+    component: Span,
+    objects: &[Rc<Object>],
+    resolver: &mut Resolver,
+) -> Result<(), PointError> {
+    let pid = match Scope::of(point) {
+        Scope::Target => resolver.own_pid(),
+        _ => point.number("process").map(|(pid, _)| pid),
+    };
     for object in objects {
-        if !resolver.is_first_look_at(object) || !object.catches_exceptions() {
+        if !resolver.is_first_look_at(object) {
+            continue;
+        }
+        let unwinders = programs(point, resolver)?.unwinders(object, pid);
+        unwinders.iter().for_each(|unwinder| resolver.unwinder(unwinder));
+        let is_found = unwinders.iter().any(|unwinder| unwinder.is_needed && !unwinder.searches.is_empty());
+        if is_found || !object.catches_exceptions() {
             continue;
         }
         let message = "an exception that passes through a function whose return is probed ends the program";
         let note = format!(
-            "{} catches exceptions: the kernel puts an address of its own in place of the return address, where the search for who catches it ends",
+            "{} catches exceptions, and the function that looks for who catches one, _Unwind_RaiseException, is not found in it or its libraries: it would find an address that the kernel has put in place of the return address",
             object.name()
         );
         let help = "probe entries, or .statement at the lines where it returns, of functions that exceptions leave";
         let warning = Diagnostic::warning(Code("W0116"), message).at(component, "").note(note);
         resolver.warn(warning.note(help));
     }
+    Ok(())
 }
 
 fn resolve_in(point: &Point, object: &Rc<Object>, resolver: &mut Resolver) -> Result<Vec<Site>, PointError> {
