@@ -69,7 +69,10 @@ pub(super) fn run(
     let mut make = Command::new("make");
     environment(&mut make, work);
     if let Some(makefile) = makefile_below_root(&request.build_dir) {
-        make.arg("-f").arg(makefile);
+        make.arg("-f").arg(makefile.common);
+        if makefile.names_output {
+            make.arg(format!("KBUILD_OUTPUT={}", request.build_dir.display()));
+        }
     }
     let jobs = std::thread::available_parallelism().map_or(1, usize::from);
     make.arg("-C")
@@ -98,18 +101,31 @@ pub(super) fn run(
     }
 }
 
-/// Debian's build directories have a Makefile with one line, `include /usr/src/OTHER/Makefile`. Below the root directory of another
-/// system (--sysroot) that is the one beside the build directory, not the one of this system.
-fn makefile_below_root(build_dir: &Path) -> Option<PathBuf> {
+/// What a Makefile of Debian includes.
+#[derive(Debug, PartialEq, Eq)]
+struct Included {
+    common: PathBuf,
+    /// Before that it names its own directory.
+    names_output: bool,
+}
+
+/// Debian's build directories have a Makefile with one line, `include /usr/src/OTHER/Makefile`, and since 6.13 before it
+/// `KBUILD_OUTPUT=/usr/src/OWN`. Below the root directory of another system (--sysroot) these are the ones that are there, not those of
+/// this system, in which the build would write.
+fn makefile_below_root(build_dir: &Path) -> Option<Included> {
     let text = std::fs::read_to_string(build_dir.join("Makefile")).ok()?;
-    let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));
-    let included = Path::new(lines.next()?.strip_prefix("include ")?.trim());
+    let lines = text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));
+    let (included, output): (Vec<&str>, Vec<&str>) = lines.partition(|line| line.starts_with("include "));
+    let own = |line: &&str| line.strip_prefix("KBUILD_OUTPUT").is_some_and(|rest| rest.trim_start().starts_with('='));
+    let [included] = included.as_slice() else { return None };
+    let included = Path::new(included.strip_prefix("include ")?.trim());
     let place = included.parent()?.parent()?;
     let beside = build_dir.canonicalize().ok()?.parent()?.to_path_buf();
     let inside = place.strip_prefix("/").ok().filter(|inside| !inside.as_os_str().is_empty())?;
     let is_below_root = beside != place && beside.ends_with(inside);
-    let makefile = beside.join(included.strip_prefix(place).ok()?);
-    (lines.next().is_none() && is_below_root && makefile.is_file()).then_some(makefile)
+    let common = beside.join(included.strip_prefix(place).ok()?);
+    let is_known = output.len() < 2 && output.iter().all(own) && is_below_root && common.is_file();
+    is_known.then_some(Included { common, names_output: !output.is_empty() })
 }
 
 /// Errors of the compiler and of modpost. Commands, which make prints too, are indented.
@@ -144,13 +160,18 @@ mod tests {
             write(&build.join("Makefile"), makefile.as_bytes()).unwrap();
             makefile_below_root(&build)
         };
-        assert_eq!(found("# Debian\ninclude /usr/src/headers-common/Makefile\n"), Some(common));
+        let expected = |names_output| Some(Included { common: common.clone(), names_output });
+        assert_eq!(found("# Debian\ninclude /usr/src/headers-common/Makefile\n"), expected(false));
+        let newer = "KBUILD_OUTPUT=/usr/src/headers\ninclude /usr/src/headers-common/Makefile\n";
+        assert_eq!(found(newer), expected(true));
         for other in [
             "include /usr/src/missing/Makefile",
             "include ../headers-common/Makefile",
             "include /opt/src/headers-common/Makefile",
             "include /headers-common/Makefile",
             "include /usr/src/headers-common/Makefile\nall:",
+            "KBUILD_OUTPUT=/usr/src/headers",
+            "KBUILD_EXTMOD=/usr/src/headers\ninclude /usr/src/headers-common/Makefile",
             "",
         ] {
             assert_eq!(found(other), None, "{other}");
