@@ -23,8 +23,6 @@
 # script: every tests/examples/every_malloc.stp
 # stdout: ^all as expected$
 # limit: 240
-# The programs are those of the machine that compiles: other kernels have a system of their own there.
-# guest: 6.1
 
 ifconfig lo 127.0.0.1 up
 start_all mallocs commands tls python perlops methods accounts gethostlatency threadsnoop setuids lock_contention

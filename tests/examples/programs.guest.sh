@@ -5,8 +5,6 @@
 # stdout: ^user +[1-9][0-9]* +[0-9]+ +[0-9]+$
 # stdout: ^ *[0-9]+ +0 true argument$
 # absent: ERROR|WARNING
-# The library is that of the machine that compiles: other kernels have a system of their own there.
-# guest: 6.1
 
 start_all mallocs commands
 user >/dev/null

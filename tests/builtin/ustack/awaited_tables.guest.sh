@@ -4,8 +4,6 @@
 # stdout: ^user: main __libc_start_main _start $
 # stdout: ^with a stopped loader: one waited$
 # absent: ERROR|WARNING
-# The library is that of the machine that compiles: other kernels have a system of their own there.
-# guest: 6.1
 
 spilerun first.ko >out 2>err &
 loader=$!

@@ -9,8 +9,6 @@
 # stdout: ^one warning$
 # absent: ERROR
 # limit: 120
-# Programs of the machine that compiles.
-# guest: 6.1
 # named PROGRAM USER: how the frame of its caller is printed, in its last stack.
 named() { sed -n "/^$1 by $2\$/,/^[a-z]/p" shares.out | sed -n 's/.* : \(say\)+.*/\1/p; s/.*\/\(stacks_stripped\|fresh\)+.*/\1/p' | head -n 1; }
 add_users one:5001 two:5002

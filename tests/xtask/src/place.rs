@@ -5,7 +5,8 @@
 //! debug-kernel`), whose modules are overlaid on /lib/modules.
 //!
 //! Such a system is made by mmdebstrap (as root) when its kernel line is asked for: `cargo xtask test --kernel 6.12`.
-//! Commands run in it by chroot, with the workspace at the path it has here.
+//! Commands run in it by chroot, with the workspace at the path it has here. The tests' virtual machines have this machine's programs
+//! and libraries, of every line: commands find them below a directory, together with the kernel.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -173,11 +174,21 @@ impl Place {
             shift 3
             mkdir -p "$root$workspace" || exit
             mount --bind "$workspace" "$root$workspace" && mount -t proc proc "$root/proc" || exit
+            own=$root/mnt
+            mount --bind / "$own" && mount --bind "$workspace" "$own$workspace" || exit
+            mount -t overlay -o "ro,lowerdir=/usr:$root/usr" overlay "$own/usr" || exit
+            mount --bind "$root/boot" "$own/boot" || exit
             exec chroot "$root" /usr/bin/env -u TMPDIR -C "$directory" HOME=/root "$@""#;
         let mut command = Command::new("unshare");
         command.args(["--mount", "sh", "-c", ENTER, "sh"]).arg(crate::root()).arg(root).arg(directory).arg(program);
         command.stdin(Stdio::null());
         command
+    }
+
+    /// Where a command there finds the system that the tests' virtual machines get: with the kernel of the place, and the programs
+    /// and libraries of this machine. None: it is the one that the command runs in.
+    pub fn system(&self) -> Option<&'static Path> {
+        matches!(self.system, System::Root(_)).then(|| Path::new("/mnt"))
     }
 
     /// The kernel's build directory, as seen by commands there.

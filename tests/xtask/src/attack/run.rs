@@ -100,6 +100,9 @@ pub fn run(runner: &Runner, rounds: &[Round]) -> Result<Vec<Tried>> {
     let compiled = parallel::map(scripts.len(), |number| {
         let mut command = place.command("timeout", directory);
         command.args([COMPILING.as_ref(), spile.as_os_str()]).arg("-d").arg(&lustre);
+        if let Some(system) = place.system() {
+            command.arg("--sysroot").arg(system);
+        }
         compile(command, place, scripts[number].1, directory, number)
     });
     let mut tried = vec![Tried::default(); rounds.len()];

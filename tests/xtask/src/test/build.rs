@@ -141,6 +141,9 @@ impl BuildContext {
     fn command(&self, test: &Test, directory: &Path) -> Result<Command> {
         let mut command = self.place.command(&self.spile, directory);
         command.args(["-r", &self.place.kernel.release]);
+        if let Some(system) = self.place.system() {
+            command.arg("--sysroot").arg(system);
+        }
         let path = std::env::var("PATH").unwrap_or_default();
         command.env("PATH", format!("{}:{path}", crate::user_programs::directory(&self.root).display()));
         for module in self.modules_of(test)? {
