@@ -144,18 +144,6 @@ static bool arm_kprobe_beside(struct spile_site *before, struct spile_site *site
 	return true;
 }
 
-static void unregister(struct spile_site *site)
-{
-	spile_return_pool_leave(&site, 1);
-	if (!site->registered)
-		return;
-	site->registered = false;
-	if (site->probe->kind == SPILE_PROBE_KRETPROBE)
-		unregister_kretprobe(&site->kretprobe);
-	else
-		unregister_kprobe(&site->kprobe);
-}
-
 static int enable(struct spile_site *site)
 {
 	int error;
@@ -277,15 +265,44 @@ static void share_refused(struct spile_site *first)
 	}
 }
 
+enum { LEFT_AT_ONCE = 256 };	/* one wait for all CPUs serves many */
+
+/* Sites of one kind that are to be unregistered; under spile_session.lock. */
+static struct spile_site *left[LEFT_AT_ONCE];
+static unsigned int left_count;
+
+static void leave_gathered(int error)
+{
+	unsigned int registered = 0, i;
+
+	spile_return_pool_leave(left, left_count);
+	for (i = 0; i < left_count; i++) {
+		/* That of a kretprobe begins with its kprobe. */
+		if (left[i]->registered)
+			spile_sites_room[registered++] = &left[i]->kprobe;
+		left[i]->registered = false;
+	}
+	if (registered && left[0]->probe->kind == SPILE_PROBE_KRETPROBE)
+		unregister_kretprobes((struct kretprobe **)spile_sites_room, registered);
+	else if (registered)
+		unregister_kprobes((struct kprobe **)spile_sites_room, registered);
+	for (i = 0; i < left_count; i++)
+		spile_site_unarmed(left[i], error);
+	left_count = 0;
+}
+
 /*
  * Of a kprobe that could not be enabled. Sites that ftrace refused together have kprobes of
- * their own that are registered, besides the one that they share now.
+ * their own that are registered, besides the one that they share now. They are gathered:
+ * leave_gathered() follows.
  */
 static void leave_unarmed(struct spile_site *site, int error)
 {
 	for (; site; site = site->beside) {
-		unregister(site);
-		spile_site_unarmed(site, error);
+		if (left_count == LEFT_AT_ONCE ||
+		    (left_count && left[0]->probe->kind != site->probe->kind))
+			leave_gathered(error);
+		left[left_count++] = site;
 	}
 }
 
@@ -294,7 +311,7 @@ static void arm_entries(void)
 {
 	int refusal = spile_entry_commit();
 	unsigned int refused = 0, i;
-	int error;
+	int error, last = 0;
 
 	if (!refusal)
 		return;
@@ -312,13 +329,17 @@ static void arm_entries(void)
 			continue;
 		share_refused(site);
 		site->by_entry = false;
+		/* As in enable_registered(). */
+		if (!spile_arming_goes_on())
+			continue;
 		/* Where ftrace is switched off a kprobe on it would be armed and never hit. */
-		error = !spile_arming_goes_on() ? -EINTR :
-			refusal == -EBUSY	? refusal :
-						  enable(site);
+		error = refusal == -EBUSY ? refusal : enable(site);
+		if (error && error != last)
+			leave_gathered(last);
 		if (error)
-			leave_unarmed(site, error);
+			leave_unarmed(site, last = error);
 	}
+	leave_gathered(last);
 	spile_entry_forget_refused();
 }
 
@@ -333,8 +354,8 @@ static unsigned int count_to_enable(void)
 
 static void enable_registered(void)
 {
+	int error, last = 0;
 	unsigned int i;
-	int error;
 
 	spile_arming_enables(count_to_enable());
 	for (i = 0; i < spile_script.probe_count; i++) {
@@ -350,9 +371,12 @@ static void enable_registered(void)
 			continue;
 		error = enable_kprobe(&site->kprobe);
 		spile_arming_enabled();
+		if (error && error != last)
+			leave_gathered(last);
 		if (error)
-			leave_unarmed(site, error);
+			leave_unarmed(site, last = error);
 	}
+	leave_gathered(last);
 }
 
 /*

@@ -511,6 +511,16 @@ static bool become_quiet(void)
 }
 
 /*
+ * Arming holds the locks for as long as the kernel takes, on a busy machine minutes. Who waits so
+ * is not reported as a hung task; nobody sends a signal to a kernel thread.
+ */
+static void lock_patiently(struct mutex *lock)
+{
+	if (mutex_lock_killable(lock))
+		mutex_lock(lock);
+}
+
+/*
  * A step of disarming what was left; between two of them others take the lock, as modules that
  * are loaded do. False: nothing is left.
  */
@@ -519,7 +529,7 @@ static bool disarm_some(void)
 	enum { PAUSE_MILLISECONDS = 1000 };
 	enum spile_disarming result = SPILE_DISARMED_ALL;
 
-	mutex_lock(&spile_session.lock);
+	lock_patiently(&spile_session.lock);
 	if (READ_ONCE(spile_session.disarms_later))
 		result = spile_call_or(SPILE_DISARMED_ALL, spile_sites_disarm_some);
 	if (result == SPILE_DISARMED_ALL)
@@ -538,7 +548,7 @@ static bool disarm_some(void)
  */
 static void disarm_unattended(struct work_struct *work)
 {
-	mutex_lock(&spile_session.calls);
+	lock_patiently(&spile_session.calls);
 	if (!READ_ONCE(spile_session.attended) &&
 	    READ_ONCE(spile_session_state) == SPILE_STATE_STOPPING)
 		become_quiet();
