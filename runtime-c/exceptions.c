@@ -15,16 +15,17 @@
 #include <linux/ptrace.h>
 #include <linux/sched.h>
 #include <linux/slab.h>
+#include <linux/uaccess.h>
 #include <linux/uprobes.h>
 
 #include "exceptions.h"
 #include "features.h"
 #include "held_maps.h"
 #include "original_return.h"
+#include "page_in.h"
 #include "script.h"
 #include "session.h"
 #include "uprobe.h"
-#include "user_copy.h"
 
 enum { MOST_AREAS = 1 << 17 };	/* of a process that are looked at: twice the usual limit */
 
@@ -59,7 +60,7 @@ static unsigned long find_trampoline(void)
 	struct vm_area_struct *area;
 	unsigned int i;
 
-	if (mmap_read_lock_killable(mm))
+	if (!spile_lock_maps(mm, false))
 		return 0;
 	area = find_vma(mm, at);
 	if (!area || area->vm_start != at || !has_trampoline(area)) {
@@ -74,19 +75,25 @@ static unsigned long find_trampoline(void)
 	return at;
 }
 
-/* Of the program's stack, in words of its kind. */
+/* Of the program's stack, in words of its kind; it may have been swapped out. */
 static unsigned long read_word(unsigned long at, unsigned int bytes)
 {
+	const void __user *place = (const void __user *)at;
 	unsigned long word = 0;
 
-	if (spile_copy_from_user((char *)&word, (const void __user *)at, bytes) != bytes)
+	if (copy_from_user_nofault(&word, place, bytes) &&
+	    (!spile_page_in_soon(at, 0, false) || copy_from_user_nofault(&word, place, bytes)))
 		return 0;
 	return word;
 }
 
 static bool write_word(unsigned long at, unsigned long word, unsigned int bytes)
 {
-	return spile_copy_to_user((void __user *)at, (const char *)&word, bytes) == bytes;
+	void __user *place = (void __user *)at;
+
+	return !copy_to_user_nofault(place, &word, bytes) ||
+	       (spile_page_in_soon(at, FAULT_FLAG_WRITE, false) &&
+		!copy_to_user_nofault(place, &word, bytes));
 }
 
 /*
@@ -112,7 +119,7 @@ static void exchange(unsigned long above, bool to_trampoline, unsigned int bytes
 			return;
 		from = to_trampoline ? call->orig_ret_vaddr : trampoline;
 		to = to_trampoline ? trampoline : call->orig_ret_vaddr;
-		/* What cannot be written is withheld from the program, too. */
+		/* What cannot be written is withheld by the program's user. */
 		if (word == from && !write_word(call->stack, to, bytes))
 			return;
 	}

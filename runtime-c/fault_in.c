@@ -27,10 +27,7 @@
 #include "site.h"
 #include "uprobe.h"
 
-enum {
-	MOST_FAULTS = 32,		/* pages for one hit */
-	LOCK_TRIES = 200,		/* half a millisecond each */
-};
+enum { MOST_FAULTS = 32 };		/* pages for one hit */
 
 /* What could not be read; no bytes: nothing. */
 struct missing {
@@ -80,35 +77,6 @@ static struct missing look_ahead(struct spile_site *site, void (*ahead)(struct s
 	return missing;
 }
 
-/* Another thread may hold the lock while it waits for such a page. */
-static bool lock_maps(struct mm_struct *mm)
-{
-	unsigned int tries;
-
-	for (tries = 0; tries < LOCK_TRIES; tries++) {
-		if (mmap_read_trylock(mm))
-			return true;
-		if (READ_ONCE(spile_session_state) != SPILE_STATE_RUNNING ||
-		    fatal_signal_pending(current))
-			return false;
-		usleep_range(300, 500);
-	}
-	return false;
-}
-
-static bool page_in(unsigned long address)
-{
-	unsigned int tries = 0;
-	int error;
-
-	do {
-		if (!lock_maps(current->mm))
-			return false;
-		error = spile_page_in(address, 0);
-	} while (error == -EAGAIN && ++tries < MOST_FAULTS);
-	return !error;
-}
-
 /* Whether it is there now. */
 static bool fault_in(struct spile_site *site, unsigned long address, unsigned long bytes)
 {
@@ -117,7 +85,7 @@ static bool fault_in(struct spile_site *site, unsigned long address, unsigned lo
 	if (last < address)
 		return false;
 	for (;; address = (address & PAGE_MASK) + PAGE_SIZE) {
-		if (!page_in(address))
+		if (!spile_page_in_soon(address, 0, true))
 			return false;
 		if ((address & PAGE_MASK) == (last & PAGE_MASK))
 			break;

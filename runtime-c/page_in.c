@@ -5,14 +5,21 @@
  * FUSE server (request_wait_answer() in fs/fuse/dev.c). It ends that for a page of a network file
  * system whose server does not answer.
  */
+#include <linux/delay.h>
 #include <linux/fs.h>
 #include <linux/mm.h>
-#include <linux/sched.h>
+#include <linux/sched/signal.h>
 #include <linux/string.h>
 #include <linux/userfaultfd_k.h>
 
 #include "features.h"
 #include "page_in.h"
+#include "session.h"
+
+enum {
+	LOCK_TRIES = 200,		/* half a millisecond each */
+	PAGE_TRIES = 32,		/* a page may be taken away before it is used */
+};
 
 bool spile_is_served_by_process(const struct super_block *super)
 {
@@ -55,4 +62,33 @@ int spile_page_in(unsigned long address, unsigned int flags)
 		return -EAGAIN;
 	mmap_read_unlock(mm);
 	return result & VM_FAULT_ERROR ? -EFAULT : 0;
+}
+
+/* Another thread may hold the lock while it waits for a page that a user withholds. */
+bool spile_lock_maps(struct mm_struct *mm, bool while_running)
+{
+	unsigned int tries;
+
+	for (tries = 0; tries < LOCK_TRIES; tries++) {
+		if (mmap_read_trylock(mm))
+			return true;
+		if ((while_running && READ_ONCE(spile_session_state) != SPILE_STATE_RUNNING) ||
+		    fatal_signal_pending(current))
+			return false;
+		usleep_range(300, 500);
+	}
+	return false;
+}
+
+bool spile_page_in_soon(unsigned long address, unsigned int flags, bool while_running)
+{
+	unsigned int tries = 0;
+	int error;
+
+	do {
+		if (!spile_lock_maps(current->mm, while_running))
+			return false;
+		error = spile_page_in(address, flags);
+	} while (error == -EAGAIN && ++tries < PAGE_TRIES);
+	return !error;
 }

@@ -177,6 +177,9 @@ impl Place {
             own=$root/mnt
             mount --bind / "$own" && mount --bind "$workspace" "$own$workspace" || exit
             mount -t overlay -o "ro,lowerdir=/usr:$root/usr" overlay "$own/usr" || exit
+            # Older systems have a /lib of their own.
+            [ -L "$root/lib" ] ||
+                mount -t overlay -o "ro,lowerdir=/usr/lib:$root/lib:$root/usr/lib" overlay "$own/usr/lib" || exit
             mount --bind "$root/boot" "$own/boot" || exit
             exec chroot "$root" /usr/bin/env -u TMPDIR -C "$directory" HOME=/root "$@""#;
         let mut command = Command::new("unshare");
