@@ -13,7 +13,7 @@ use super::lines::{FunctionStarts, Lines, covers, parse};
 use super::location::{self, locate};
 use super::passing::{passed, place_of_result, returned};
 use super::prologue::{is_early, is_put_there, prologue_end};
-use super::symbols::{USES, refusal_of_part, refusal_of_return};
+use super::symbols::{refusal_of_part, refusal_of_return};
 use super::taken::{Taken, rank};
 use super::{
     CodePlace, Context, ContextError, Form, OtherOwners, Point, PointError, ProbeFamily, Resolver, Site, TypedLocation,
@@ -412,9 +412,8 @@ impl Finder<'_> {
         {
             return Some(why);
         }
-        // What does not return, as those that end the program, may be in debug information as well.
-        let of_return = if returning && self.wild { refusal_of_return(self.object, entry) } else { None };
-        of_return.filter(|why| is_symbol || *why == USES)
+        // Debug information describes functions in assembly, too, and those that end the program.
+        if returning && self.wild { refusal_of_return(self.object, entry) } else { None }
     }
 
     /// Attached only by name, if no address is known.

@@ -10,12 +10,14 @@ pub(super) fn refusal_of_return(object: &Object, at: Address) -> Option<&'static
     match object.returning(at)? {
         Returning::Usual => None,
         Returning::Uses => Some(USES),
+        // That a C compiler has made it is known only of what debug information describes.
+        Returning::Jumps => object.is_symbols().then_some(UNKNOWN),
         Returning::Unknown => Some(UNKNOWN),
     }
 }
 
 /// Why a function that keeps its return address, as `setjmp()` does, is left out.
-pub(super) const USES: &str = "its code uses its return address otherwise than to return to it, so it would break with another one there: name it";
+const USES: &str = "its code uses its return address otherwise than to return to it, so it would break with another one there: name it";
 
 const UNKNOWN: &str = "nothing in its code shows that it returns: name it";
 

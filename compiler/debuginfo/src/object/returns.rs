@@ -23,6 +23,9 @@ pub enum Returning {
     Usual,
     /// It uses it otherwise.
     Uses,
+    /// No instruction of it returns, but it jumps to where a register or memory says, or to another function, as a compiler does for a
+    /// call in the last place.
+    Jumps,
     /// No instruction of it returns, or its code is not known.
     Unknown,
 }
@@ -46,7 +49,7 @@ impl Elf {
         if seen_here.uses {
             return Returning::Uses;
         }
-        let mut returns = seen_here.returns;
+        let (mut returns, mut jumps) = (seen_here.returns, seen_here.jumps);
         for to in seen_here.leaves_for {
             let Some(to) = self.address(to) else { continue };
             // A static function of a stripped library has no symbol.
@@ -54,10 +57,15 @@ impl Elf {
             match self.returning_from(code, to, size, seen) {
                 Returning::Uses => return Returning::Uses,
                 Returning::Usual => returns = true,
+                Returning::Jumps => jumps = true,
                 Returning::Unknown => {}
             }
         }
-        if returns { Returning::Usual } else { Returning::Unknown }
+        match (returns, jumps) {
+            (true, _) => Returning::Usual,
+            (false, true) => Returning::Jumps,
+            (false, false) => Returning::Unknown,
+        }
     }
 
     /// Bytes of the function that begins there, by its symbol.
@@ -89,6 +97,7 @@ fn bytes_of_function(code: &Elf, function: Address, size: u64) -> Option<(&[u8],
 struct Seen {
     uses: bool,
     returns: bool,
+    jumps: bool,
     /// Where it jumps to from its end, with its return address at the top of the stack.
     leaves_for: Vec<u64>,
 }
@@ -98,7 +107,11 @@ fn look(bytes: &[u8], start: u64, bits: u32) -> Seen {
     let mut seen = Seen::default();
     // How far above the stack pointer the return address is, while that is known: up to where the code ends for the first time.
     let mut above: Option<i64> = Some(0);
+    // Registers that have a copy of the stack pointer, and how far above that the return address is.
+    let mut copies: Vec<(Register, i64)> = Vec::new();
+    let mut goes_on = false;
     for instruction in &mut Decoder::with_ip(bits, bytes, start, DecoderOptions::NONE) {
+        goes_on = matches!(instruction.flow_control(), FlowControl::Next | FlowControl::ConditionalBranch);
         if instruction.is_invalid() {
             above = None;
             continue;
@@ -115,22 +128,40 @@ fn look(bytes: &[u8], start: u64, bits: u32) -> Seen {
                     OpKind::NearBranch16 | OpKind::NearBranch32 | OpKind::NearBranch64
                 );
                 let to = instruction.near_branch_target();
-                if is_near && !inside.contains(&to) && above == Some(0) {
+                let leaves = is_near && !inside.contains(&to);
+                if leaves && above == Some(0) {
                     seen.leaves_for.push(to);
                 }
+                // Behind the first end of the code it is not known what is at the top of the stack.
+                seen.jumps |= leaves && above.is_none();
                 above = None;
                 continue;
             }
-            FlowControl::IndirectBranch | FlowControl::Interrupt | FlowControl::Exception => above = None,
+            FlowControl::IndirectBranch => {
+                seen.jumps |= above == Some(0);
+                above = None;
+            }
+            FlowControl::Interrupt | FlowControl::Exception => above = None,
             _ => {}
         }
+        if copies.iter().any(|(register, distance)| is_word_at(&instruction, *register, *distance)) {
+            seen.uses = true;
+            return seen;
+        }
+        let is_call = matches!(instruction.flow_control(), FlowControl::Call | FlowControl::IndirectCall);
+        copies.retain(|(register, _)| !is_changed(&instruction, *register) && !(is_call && !is_kept(*register)));
         if let Some(distance) = above {
             if uses_word(&instruction, distance) {
                 seen.uses = true;
                 return seen;
             }
+            copies.extend(copy_of_stack_pointer(&instruction).map(|register| (register, distance)));
             above = moved(&instruction, distance);
         }
+    }
+    // It goes on in the function behind it; not behind a call or system call that does not return.
+    if above == Some(0) && goes_on {
+        seen.leaves_for.push(inside.end);
     }
     seen
 }
@@ -140,17 +171,47 @@ fn uses_word(instruction: &Instruction, above: i64) -> bool {
     if instruction.mnemonic() == Mnemonic::Pop && above <= 0 {
         return true;
     }
+    is_word_at(instruction, Register::RSP, above)
+}
+
+/// Whether an instruction reads or writes the word so far above what a register of 64 bits, or its lower half in code of 32, has.
+fn is_word_at(instruction: &Instruction, register: Register, above: i64) -> bool {
     let is_memory = (0..instruction.op_count()).any(|operand| instruction.op_kind(operand) == OpKind::Memory);
-    let displacement = match instruction.memory_base() {
-        Register::RSP => instruction.memory_displacement64() as i64,
-        Register::ESP => i64::from(instruction.memory_displacement32() as i32),
-        _ => return false,
+    let base = instruction.memory_base();
+    let displacement = match base.size() {
+        4 => i64::from(instruction.memory_displacement32() as i32),
+        _ => instruction.memory_displacement64() as i64,
     };
     is_memory
+        && base.full_register() == register
         && instruction.mnemonic() != Mnemonic::Lea
         && instruction.mnemonic() != Mnemonic::Nop
         && instruction.memory_index() == Register::None
         && displacement == above
+}
+
+/// The register into which the instruction copies the stack pointer. Not rbp: a compiler's code reads its return address by that
+/// (`__builtin_return_address()`), and returns all the same.
+fn copy_of_stack_pointer(instruction: &Instruction) -> Option<Register> {
+    let is_copy = instruction.mnemonic() == Mnemonic::Mov
+        && instruction.op0_kind() == OpKind::Register
+        && instruction.op1_kind() == OpKind::Register
+        && matches!(instruction.op1_register(), Register::RSP | Register::ESP);
+    let to = is_copy.then(|| instruction.op0_register().full_register());
+    to.filter(|register| !matches!(register, Register::RSP | Register::RBP))
+}
+
+/// Whether calls keep the register (System V ABI, Register Usage).
+fn is_kept(register: Register) -> bool {
+    const KEPT: [Register; 5] = [Register::RBX, Register::R12, Register::R13, Register::R14, Register::R15];
+    KEPT.contains(&register)
+}
+
+/// Whether the instruction writes a register: its first operand is one that it does not only read.
+fn is_changed(instruction: &Instruction, register: Register) -> bool {
+    let is_written = !matches!(instruction.mnemonic(), Mnemonic::Cmp | Mnemonic::Test | Mnemonic::Push);
+    let first = instruction.op_count() > 0 && instruction.op0_kind() == OpKind::Register;
+    is_written && first && instruction.op0_register().full_register() == register
 }
 
 /// How far above the stack pointer the return address is behind an instruction; None: that is not known.
@@ -242,6 +303,46 @@ mod tests {
         pop %rbp
         ret
         ends keeps_below
+        function keeps_by_copy
+        push %rbx
+        mov %rsp, %rbx
+        and $-64, %rsp
+        sub $128, %rsp
+        mov 16(%rbx), %rsi
+        mov 8(%rbx), %rdi
+        call plain
+        mov %rax, %r11
+        mov %rbx, %rsp
+        mov (%rsp), %rbx
+        add $24, %rsp
+        jmp *%r11
+        ends keeps_by_copy
+        function framed
+        push %rbp
+        mov %rsp, %rbp
+        mov 16(%rbp), %rax
+        mov %rsp, %rdi
+        call plain
+        mov 8(%rdi), %rax
+        leave
+        ret
+        ends framed
+        function calls_last
+        mov (%rdi), %rax
+        jmp *%rax
+        ends calls_last
+        function goes_on
+        cmp %rdx, %rcx
+        jb plain
+        ends goes_on
+        function behind
+        mov %rdi, %rax
+        ret
+        ends behind
+        function leaves_stack
+        mov (%rdi), %rsp
+        jmp *%rdx
+        ends leaves_stack
         function takes
         pop %rdi
         mov $58, %eax
@@ -273,13 +374,14 @@ mod tests {
         assert!(gcc.expect("gcc runs").success());
         let elf = Elf::open_program(&directory.path().join("f.so")).expect("an object");
         let of = |name: &str| elf.returning(&elf, elf.symbol_address(name).expect("symbols").expect(name));
-        for name in ["plain", "tail", "sum", "where"] {
+        for name in ["plain", "tail", "sum", "where", "framed", "goes_on"] {
             assert_eq!(of(name), Returning::Usual, "{name}");
         }
-        for name in ["keeps", "keeps_as_other", "keeps_below", "takes"] {
+        for name in ["keeps", "keeps_as_other", "keeps_below", "keeps_by_copy", "takes"] {
             assert_eq!(of(name), Returning::Uses, "{name}");
         }
-        for name in ["restores", "open", "stops"] {
+        assert_eq!(of("calls_last"), Returning::Jumps);
+        for name in ["restores", "open", "stops", "leaves_stack"] {
             assert_eq!(of(name), Returning::Unknown, "{name}");
         }
     }

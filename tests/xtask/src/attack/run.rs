@@ -34,6 +34,11 @@ impl Disturbance {
     pub fn changes_machine(self) -> bool {
         matches!(self.0, 4 | 7 | 8)
     }
+
+    /// Allocations fail, and processes are killed.
+    pub fn uses_up_memory(self) -> bool {
+        self.0 == 11
+    }
 }
 /// Kernel parameters that make a guest panic at the first fault, so that nothing after it hides it. The last one: after an
 /// emulated cmpxchg16b (QEMU 10.0) the flags have bits of another register, the trap flag for one, where a breakpoint
@@ -124,7 +129,8 @@ pub fn run(runner: &Runner, rounds: &[Round]) -> Result<Vec<Tried>> {
                 let end = part(format!("{number}.end")).unwrap_or_default();
                 tried[round].add(judge(end.trim(), &part(format!("{number}.messages")).unwrap_or_default()));
             }
-            tried[round].add(judge_log(&part(format!("{round}.log")).unwrap_or_default()));
+            let log = part(format!("{round}.log")).unwrap_or_default();
+            tried[round].add(judge_log(&log, Disturbance::of(rounds[round][0].seed)));
         }
         if !open.is_empty() {
             let died = open.remove(0);
@@ -212,11 +218,19 @@ fn judge(end: &str, messages: &str) -> Outcome {
     }
 }
 
+/// What the kernel logs of a program that a fault ends.
+const CRASHED: [&str; 2] = ["]: segfault at ", "] trap "];
+
 /// By the kernel log of a round.
-fn judge_log(log: &str) -> Outcome {
+fn judge_log(log: &str, disturbance: Disturbance) -> Outcome {
     // Stacks without a preceding report were requested by sysrq.
     let lines: Vec<&str> = log.lines().filter(|line| !line.contains("Call Trace:")).collect();
     let without_stacks = lines.join("\n");
+    // Where memory is used up, programs may not get their stacks.
+    let is_crash = |line: &&str| !disturbance.uses_up_memory() && CRASHED.iter().any(|text| line.contains(text));
+    if let Some(line) = log.lines().find(is_crash) {
+        return Outcome::Broken(format!("a program crashed: {line}"));
+    }
     let Some(line) = find_fault(&without_stacks) else { return Outcome::Held };
     let from = log.find(line).unwrap_or(0);
     let shown: Vec<&str> = log[from..].lines().take(60).collect();
@@ -273,8 +287,13 @@ mod tests {
         for (end, messages) in [("0", "thread 'main' panicked at"), ("hangs", ""), ("1 left", ""), ("139", "")] {
             assert!(is_broken(&judge(end, messages)), "{end} {messages}");
         }
-        assert_eq!(judge_log("attack_1: loading out-of-tree module taints kernel.\nCall Trace:"), Outcome::Held);
-        assert!(is_broken(&judge_log("before\nWARNING: CPU: 0 PID: 1 at kernel/kprobes.c:1\nCall Trace:")));
+        let of = |log: &str, seed: u64| judge_log(log, Disturbance::of(seed));
+        assert_eq!(of("attack_1: loading out-of-tree module taints kernel.\nCall Trace:", 0), Outcome::Held);
+        assert!(is_broken(&of("before\nWARNING: CPU: 0 PID: 1 at kernel/kprobes.c:1\nCall Trace:", 0)));
+        for crash in ["[ 1.0] user[595]: segfault at 8 ip 00007f", "[ 1.0] traps: ls[3] trap invalid opcode ip:7f"] {
+            assert!(is_broken(&of(crash, 0)));
+            assert_eq!(of(crash, 11), Outcome::Held);
+        }
     }
 
     #[test]
