@@ -19,7 +19,9 @@ use std::rc::Rc;
 use super::code::Scope;
 use super::{Form, Point, PointError, ProbeFamily, Resolver, Site};
 use super::{address, function, inside, lines, statement};
+use crate::program::Value;
 use spile_base::glob;
+use spile_debuginfo::Returning;
 use spile_debuginfo::target::{Object, Programs};
 use spile_source::Span;
 use spile_source::diagnostic::{Code, Diagnostic};
@@ -78,7 +80,11 @@ pub(super) static CODE: [ProbeFamily; 6] = [
 
 fn resolve(point: &Point, resolver: &mut Resolver) -> Result<Vec<Site>, PointError> {
     let objects = objects(point, resolver)?;
-    let sites = function::in_each(&objects, |object| resolve_in(point, object, resolver))?;
+    let sites = function::in_each(&objects, |object| {
+        let sites = resolve_in(point, object, resolver)?;
+        warn_of_uses(point, object, &sites, resolver);
+        Ok(sites)
+    })?;
     if sites.is_empty() {
         let component = point.components.last().map_or(point.span(), |component| component.span);
         return Err(PointError::NoMatch { component, pattern: point.spelling(), object: "any of the programs".into() });
@@ -123,6 +129,25 @@ fn look_for_unwinders(
         resolver.warn(warning.note(help));
     }
     Ok(())
+}
+
+/// Patterns leave out functions that use their return address otherwise than to return to it. One that is named is probed.
+fn warn_of_uses(point: &Point, object: &Object, sites: &[Site], resolver: &mut Resolver) {
+    let named = point.string("function").filter(|(name, _)| !symbol::is_pattern(name));
+    let Some((name, component)) = named.filter(|_| point.has("return") && !resolver.names_only()) else { return };
+    let uses = |site: &Site| {
+        let at = site.attachment.members.iter().find_map(|(member, value)| match value {
+            Value::Unsigned(at) if *member == "uprobe.address" => object.code_address(*at),
+            _ => None,
+        });
+        at.and_then(|at| object.returning(at)) == Some(Returning::Uses)
+    };
+    if point.has("callee") || point.has("callees") || !sites.iter().any(uses) {
+        return;
+    }
+    let message = format!("`{name}` uses its return address otherwise than to return to it");
+    let note = "in place of it there is an address of the kernel while the return is probed: functions that look for their caller (dlopen, dlsym) find none, and the program ends where one keeps the address for later (setjmp) or is entered without one";
+    resolver.warn(Diagnostic::warning(Code("W0117"), message).at(component, "its return is probed").note(note));
 }
 
 fn resolve_in(point: &Point, object: &Rc<Object>, resolver: &mut Resolver) -> Result<Vec<Site>, PointError> {

@@ -74,7 +74,7 @@ pub(super) fn others(point: &Point, object: &Rc<Object>, resolver: &mut Resolver
 }
 
 /// `operator*` is a name.
-fn is_pattern(name: &str) -> bool {
+pub(super) fn is_pattern(name: &str) -> bool {
     glob::is_pattern(name) && !name.contains("operator")
 }
 
