@@ -76,7 +76,7 @@ static unsigned long find_trampoline(void)
 }
 
 /* Of the program's stack, in words of its kind; it may have been swapped out. */
-static unsigned long read_word(unsigned long at, unsigned int bytes)
+static unsigned long return_address_at(unsigned long at, unsigned int bytes)
 {
 	const void __user *place = (const void __user *)at;
 	unsigned long word = 0;
@@ -87,7 +87,7 @@ static unsigned long read_word(unsigned long at, unsigned int bytes)
 	return word;
 }
 
-static bool write_word(unsigned long at, unsigned long word, unsigned int bytes)
+static bool set_return_address(unsigned long at, unsigned long word, unsigned int bytes)
 {
 	void __user *place = (void __user *)at;
 
@@ -110,7 +110,7 @@ static void exchange(unsigned long above, bool to_trampoline, unsigned int bytes
 
 		if (call->stack <= above)
 			continue;
-		word = read_word(call->stack, bytes);
+		word = return_address_at(call->stack, bytes);
 		/* Another value is none of the two: the call has been left. */
 		if (!word || (word == call->orig_ret_vaddr) != to_trampoline)
 			continue;
@@ -120,7 +120,7 @@ static void exchange(unsigned long above, bool to_trampoline, unsigned int bytes
 		from = to_trampoline ? call->orig_ret_vaddr : trampoline;
 		to = to_trampoline ? trampoline : call->orig_ret_vaddr;
 		/* What cannot be written is withheld by the program's user. */
-		if (word == from && !write_word(call->stack, to, bytes))
+		if (word == from && !set_return_address(call->stack, to, bytes))
 			return;
 	}
 }

@@ -268,27 +268,27 @@ static void share_refused(struct spile_site *first)
 enum { LEFT_AT_ONCE = 256 };	/* one wait for all CPUs serves many */
 
 /* Sites of one kind that are to be unregistered; under spile_session.lock. */
-static struct spile_site *left[LEFT_AT_ONCE];
-static unsigned int left_count;
+static struct spile_site *unarmed[LEFT_AT_ONCE];
+static unsigned int unarmed_count;
 
 static void leave_gathered(int error)
 {
 	unsigned int registered = 0, i;
 
-	spile_return_pool_leave(left, left_count);
-	for (i = 0; i < left_count; i++) {
+	spile_return_pool_leave(unarmed, unarmed_count);
+	for (i = 0; i < unarmed_count; i++) {
 		/* That of a kretprobe begins with its kprobe. */
-		if (left[i]->registered)
-			spile_sites_room[registered++] = &left[i]->kprobe;
-		left[i]->registered = false;
+		if (unarmed[i]->registered)
+			spile_sites_room[registered++] = &unarmed[i]->kprobe;
+		unarmed[i]->registered = false;
 	}
-	if (registered && left[0]->probe->kind == SPILE_PROBE_KRETPROBE)
+	if (registered && unarmed[0]->probe->kind == SPILE_PROBE_KRETPROBE)
 		unregister_kretprobes((struct kretprobe **)spile_sites_room, registered);
 	else if (registered)
 		unregister_kprobes((struct kprobe **)spile_sites_room, registered);
-	for (i = 0; i < left_count; i++)
-		spile_site_unarmed(left[i], error);
-	left_count = 0;
+	for (i = 0; i < unarmed_count; i++)
+		spile_site_unarmed(unarmed[i], error);
+	unarmed_count = 0;
 }
 
 /*
@@ -299,10 +299,10 @@ static void leave_gathered(int error)
 static void leave_unarmed(struct spile_site *site, int error)
 {
 	for (; site; site = site->beside) {
-		if (left_count == LEFT_AT_ONCE ||
-		    (left_count && left[0]->probe->kind != site->probe->kind))
+		if (unarmed_count == LEFT_AT_ONCE ||
+		    (unarmed_count && unarmed[0]->probe->kind != site->probe->kind))
 			leave_gathered(error);
-		left[left_count++] = site;
+		unarmed[unarmed_count++] = site;
 	}
 }
 
