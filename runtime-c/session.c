@@ -511,16 +511,6 @@ static bool become_quiet(void)
 }
 
 /*
- * Arming holds the locks for as long as the kernel takes, on a busy machine minutes. Who waits so
- * is not reported as a hung task; nobody sends a signal to a kernel thread.
- */
-static void lock_patiently(struct mutex *lock)
-{
-	if (mutex_lock_killable(lock))
-		mutex_lock(lock);
-}
-
-/*
  * A step of disarming what was left; between two of them others take the lock, as modules that
  * are loaded do. False: nothing is left.
  */
@@ -529,7 +519,12 @@ static bool disarm_some(void)
 	enum { PAUSE_MILLISECONDS = 1000 };
 	enum spile_disarming result = SPILE_DISARMED_ALL;
 
-	lock_patiently(&spile_session.lock);
+	/*
+	 * Arming holds it for as long as the kernel takes, on a busy machine minutes: a worker that waits
+	 * so, to which nobody sends signals, is not reported as a hung task.
+	 */
+	if (mutex_lock_killable(&spile_session.lock))
+		mutex_lock(&spile_session.lock);
 	if (READ_ONCE(spile_session.disarms_later))
 		result = spile_call_or(SPILE_DISARMED_ALL, spile_sites_disarm_some);
 	if (result == SPILE_DISARMED_ALL)
@@ -548,7 +543,7 @@ static bool disarm_some(void)
  */
 static void disarm_unattended(struct work_struct *work)
 {
-	lock_patiently(&spile_session.calls);
+	mutex_lock(&spile_session.calls);
 	if (!READ_ONCE(spile_session.attended) &&
 	    READ_ONCE(spile_session_state) == SPILE_STATE_STOPPING)
 		become_quiet();

@@ -149,7 +149,7 @@ fn look(bytes: &[u8], start: u64, bits: u32) -> Seen {
             return seen;
         }
         let is_call = matches!(instruction.flow_control(), FlowControl::Call | FlowControl::IndirectCall);
-        copies.retain(|(register, _)| !is_changed(&instruction, *register) && !(is_call && !is_kept(*register)));
+        copies.retain(|(register, _)| (!is_call || is_kept(*register)) && !is_changed(&instruction, *register));
         if let Some(distance) = above {
             if uses_word(&instruction, distance) {
                 seen.uses = true;
