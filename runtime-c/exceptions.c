@@ -169,9 +169,9 @@ static int arm_unwinder(struct unwinder *unwinder, const struct spile_unwinder *
 	struct inode *inode = spile_program_inode(at->program);
 	int error;
 
-	/* It has been reported where processes can use the file. */
+	/* Other errors have been reported, where processes can use the file. */
 	if (IS_ERR(inode))
-		return 0;
+		return PTR_ERR(inode) == -ENOMEM ? -ENOMEM : 0;
 	if (spile_maps_are_held(inode))
 		return -EBUSY;
 	memset(unwinder, 0, sizeof(*unwinder));
@@ -239,12 +239,18 @@ int spile_exceptions_init(void)
 
 void spile_exceptions_exit(void)
 {
+	bool removed = false;
 	unsigned int i;
 
-	for (i = 0; unwinders && i < spile_script.unwinder_count; i++)
-		if (unwinders[i].armed)
-			remove_unwinder(&unwinders[i], &spile_script.unwinders[i]);
-	spile_uprobe_wait();
+	/* They are left where no return could be armed. */
+	for (i = 0; unwinders && i < spile_script.unwinder_count; i++) {
+		if (!unwinders[i].armed)
+			continue;
+		remove_unwinder(&unwinders[i], &spile_script.unwinders[i]);
+		removed = true;
+	}
+	if (removed)
+		spile_uprobe_wait();
 	kvfree(unwinders);
 	unwinders = NULL;
 }

@@ -15,10 +15,9 @@
  * some user may provide when he likes, or never, is not faulted in (page_in.c).
  */
 #include <linux/atomic.h>
-#include <linux/delay.h>
 #include <linux/irqflags.h>
 #include <linux/mm.h>
-#include <linux/sched/signal.h>
+#include <linux/sched.h>
 
 #include "context.h"
 #include "page_in.h"

@@ -287,11 +287,11 @@ static int open_program(struct program_file *file, const struct spile_program *p
 {
 	int error = kern_path(program->path, LOOKUP_FOLLOW, &file->path);
 
-	/* No process that begins now uses a library that is not there. */
 	if (error) {
-		if (!program->unwinds_only)
-			tell("%s is not there (rc %d): its probes are not armed", program->path,
-			     error);
+		/* No process that begins now uses a library that is not there. */
+		if (!program->unwinds_only || error != -ENOENT)
+			tell("%s is not there (rc %d): %s", program->path, error,
+			     consequence(program));
 		return error;
 	}
 	file->inode = d_real_inode(file->path.dentry);

@@ -70,8 +70,8 @@ pub(super) fn run(
     environment(&mut make, work);
     if let Some(makefile) = makefile_below_root(&request.build_dir) {
         make.arg("-f").arg(makefile.common);
-        if makefile.names_output {
-            make.arg(format!("KBUILD_OUTPUT={}", request.build_dir.display()));
+        if let Some(output) = makefile.output {
+            make.arg(format!("KBUILD_OUTPUT={}", output.display()));
         }
     }
     let jobs = std::thread::available_parallelism().map_or(1, usize::from);
@@ -105,8 +105,8 @@ pub(super) fn run(
 #[derive(Debug, PartialEq, Eq)]
 struct Included {
     common: PathBuf,
-    /// Before that it names its own directory.
-    names_output: bool,
+    /// Its own directory, if it names that, too.
+    output: Option<PathBuf>,
 }
 
 /// Debian's build directories have a Makefile with one line, `include /usr/src/OTHER/Makefile`, and since 6.13 before it
@@ -120,12 +120,14 @@ fn makefile_below_root(build_dir: &Path) -> Option<Included> {
     let [included] = included.as_slice() else { return None };
     let included = Path::new(included.strip_prefix("include ")?.trim());
     let place = included.parent()?.parent()?;
-    let beside = build_dir.canonicalize().ok()?.parent()?.to_path_buf();
+    // make works in that directory, where a relative path would be another one.
+    let build_dir = build_dir.canonicalize().ok()?;
+    let beside = build_dir.parent()?.to_path_buf();
     let inside = place.strip_prefix("/").ok().filter(|inside| !inside.as_os_str().is_empty())?;
     let is_below_root = beside != place && beside.ends_with(inside);
     let common = beside.join(included.strip_prefix(place).ok()?);
     let is_known = output.len() < 2 && output.iter().all(own) && is_below_root && common.is_file();
-    is_known.then_some(Included { common, names_output: !output.is_empty() })
+    is_known.then(|| Included { common, output: (!output.is_empty()).then_some(build_dir) })
 }
 
 /// Errors of the compiler and of modpost. Commands, which make prints too, are indented.
@@ -160,10 +162,10 @@ mod tests {
             write(&build.join("Makefile"), makefile.as_bytes()).unwrap();
             makefile_below_root(&build)
         };
-        let expected = |names_output| Some(Included { common: common.clone(), names_output });
-        assert_eq!(found("# Debian\ninclude /usr/src/headers-common/Makefile\n"), expected(false));
+        let expected = |output| Some(Included { common: common.clone(), output });
+        assert_eq!(found("# Debian\ninclude /usr/src/headers-common/Makefile\n"), expected(None));
         let newer = "KBUILD_OUTPUT=/usr/src/headers\ninclude /usr/src/headers-common/Makefile\n";
-        assert_eq!(found(newer), expected(true));
+        assert_eq!(found(newer), expected(Some(build.clone())));
         for other in [
             "include /usr/src/missing/Makefile",
             "include ../headers-common/Makefile",

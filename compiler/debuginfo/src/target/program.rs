@@ -19,6 +19,7 @@ use super::kernel::{Root, SearchOptions};
 use super::libraries::{self, resolved};
 use super::object::Object;
 use super::places::debug_places;
+use super::unwinders::Unwinder;
 use crate::Elf;
 use crate::object::file::unpack;
 use crate::object::go;
@@ -38,6 +39,8 @@ pub struct Programs {
     /// Of what processes run: the root directory of the process, and the path in it.
     seen_by_process: RefCell<HashMap<PathBuf, (PathBuf, PathBuf)>>,
     looked: RefCell<Looked>,
+    /// What unwinds stacks in libraries, by path, for files of 32 bits or of 64.
+    pub(super) unwinders: RefCell<HashMap<(PathBuf, bool), Option<Unwinder>>>,
 }
 
 /// Where programs, libraries and their debug information were looked for: what a stored result depends on besides the files that
@@ -89,6 +92,7 @@ impl Programs {
             opened: RefCell::default(),
             seen_by_process: RefCell::default(),
             looked: RefCell::default(),
+            unwinders: RefCell::default(),
         }
     }
 

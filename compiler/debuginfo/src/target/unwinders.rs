@@ -66,10 +66,22 @@ impl Programs {
         let usual = USUAL.iter().filter_map(|name| self.usual_library(object.path(), name, mapped.is_narrow()));
         let all: BTreeSet<PathBuf> = usual.chain(needed.iter().cloned()).collect();
         let others = all.iter().filter(|path| *path != object.path()).filter_map(|path| {
-            let elf = Elf::open_program(path).ok().filter(|elf| elf.is_narrow() == mapped.is_narrow())?;
-            Unwinder::of(path, &elf, &elf, needed.contains(path))
+            let found = self.unwinder_at(path, mapped.is_narrow())?;
+            Some(Unwinder { is_needed: needed.contains(path), ..found })
         });
-        Unwinder::of(object.path(), mapped, described, true).into_iter().chain(others).collect()
+        Unwinder::of(object.path(), mapped, described).into_iter().chain(others).collect()
+    }
+
+    /// That in the library at a path, which many programs may have; `None`: there is none, or the file is for others.
+    fn unwinder_at(&self, path: &Path, narrow: bool) -> Option<Unwinder> {
+        let key = (path.to_path_buf(), narrow);
+        if let Some(known) = self.unwinders.borrow().get(&key) {
+            return known.clone();
+        }
+        let elf = Elf::open_program(path).ok().filter(|elf| elf.is_narrow() == narrow);
+        let found = elf.and_then(|elf| Unwinder::of(path, &elf, &elf));
+        self.unwinders.borrow_mut().insert(key, found.clone());
+        found
     }
 
     /// A library of the system that the program at `path` is of, for files of 32 bits (`narrow`) or of 64.
@@ -80,8 +92,8 @@ impl Programs {
 }
 
 impl Unwinder {
-    /// `described`: the file that has the symbols of the one that is mapped.
-    fn of(path: &Path, mapped: &Elf, described: &Elf, is_needed: bool) -> Option<Unwinder> {
+    /// That in a file; `described`: the one that has its symbols.
+    fn of(path: &Path, mapped: &Elf, described: &Elf) -> Option<Unwinder> {
         let places = |is_one: fn(&str) -> bool| -> Vec<u64> {
             let found = [described, mapped].into_iter().flat_map(|elf| elf.functions_where(is_one));
             let steppable = found.filter(|at| !mapped.is_unsteppable(*at));
@@ -95,7 +107,7 @@ impl Unwinder {
         }
         let build_id = mapped.build_id().to_vec();
         let code = if build_id.is_empty() { code_sum(path).ok().flatten() } else { None };
-        Some(Unwinder { path: path.to_path_buf(), build_id, code, searches, catches, is_needed })
+        Some(Unwinder { path: path.to_path_buf(), build_id, code, searches, catches, is_needed: true })
     }
 }
 
