@@ -35,8 +35,8 @@ mod tests;
 
 pub use self::object::{
     Address, CodeSum, CodeSymbol, Elf, FARTHEST, FunctionCode, Marker, MarkerArgument, Operand, Patched, Reason,
-    Reserved, Returning, Section, SectionId, Symbol, SymbolOffset, ThreadBlock, demangled, is_unlisted, last_part,
-    without_arguments,
+    Reserved, Returning, Section, SectionId, Symbol, SymbolOffset, ThreadBlock, Unwinder, demangled, is_unlisted,
+    last_part, reads_callers, without_arguments,
 };
 pub use debug_info::DebugInfo;
 pub use error::Error;

@@ -6,8 +6,8 @@ use std::rc::Rc;
 
 use super::{Point, PointError, Resolver};
 use crate::program::{Attachment, Label, Mechanism, Place, ProgramId, Registers, TargetId, Value};
-use spile_debuginfo::target::{Object, reads_callers};
-use spile_debuginfo::{Address, Reason};
+use spile_debuginfo::target::Object;
+use spile_debuginfo::{Address, Reason, reads_callers};
 use spile_syntax::ast::Literal;
 
 /// How probes are attached to the code of one object.

@@ -10,8 +10,8 @@ use std::rc::Rc;
 use super::PointError;
 use super::lines::FunctionStarts;
 use crate::program::{ProgramId, Target, TargetId, UnwinderPlace, UserProgram};
-use spile_debuginfo::target::{Kernel, Looked, Object, Programs, TargetError, Unwinder};
-use spile_debuginfo::{DebugInfo, FunctionPattern};
+use spile_debuginfo::target::{Kernel, Looked, Object, Programs, TargetError};
+use spile_debuginfo::{DebugInfo, FunctionPattern, Unwinder};
 use spile_source::Span;
 use spile_source::diagnostic::Diagnostic;
 

@@ -30,6 +30,7 @@ mod symbol_table;
 mod thread_local;
 mod thread_parts;
 mod unsteppable;
+mod unwinder;
 
 pub(crate) use call_sites::{Transfer, transfers};
 pub use code_sum::{CodeSum, code_sum};
@@ -42,3 +43,4 @@ pub use patched::{FunctionCode, Patched};
 pub use reserved::{Reason, Reserved, is_unlisted};
 pub use returns::Returning;
 pub use thread_local::{FARTHEST, ThreadBlock};
+pub use unwinder::{Unwinder, reads_callers};

@@ -30,4 +30,3 @@ pub use number::number;
 pub use object::Object;
 pub use owner::Owners;
 pub use program::{Looked, Programs};
-pub use unwinders::{Unwinder, reads_callers};
