@@ -8,11 +8,28 @@
 # stdout: ^the table agrees$
 # stdout: ^as staprun: WARNING: Number of errors: 0, skipped probes: [1-9][0-9]*$
 
-sleep_at_once() {
-	for one in 1 2 3 4 5 6; do
-		sleep 1 &
+# asleep PROCESS: waits until it is in nanosleep().
+asleep() {
+	for attempt in $(seq $((100 * PATIENCE))); do
+		! grep -q nanosleep "/proc/$1/wchan" || return 0
+		sleep 0.1
 	done
-	sleep 3
+	return 1
+}
+# Six calls that are under way together, and end.
+sleep_at_once() {
+	sleepers=
+	for one in 1 2 3 4 5 6; do
+		sleep 1000 &
+		sleepers="$sleepers $!"
+	done
+	for one in $sleepers; do
+		asleep "$one"
+	done
+	kill $sleepers
+	for one in $sleepers; do
+		wait "$one" || true
+	done
 }
 # number COUNTER PROBE: the value in the JSON line.
 number() { sed 's/{"point"/\n{/g' sleepers.err | grep ":$2:" | grep -o "\"$1\":[0-9]*" | head -n 1 | cut -d: -f2; }

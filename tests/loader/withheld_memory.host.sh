@@ -141,15 +141,12 @@ chown usr "$place/served"
 served 5001 "$place/served" $program /tmp/file >served.log 2>&1 &
 server=$!
 wait_for served.log served
-spilerun refused.ko >out 2>err &
-session=$!
-wait_for out ready
+start_armed refused ready
 began=0
 "$place/served/good" none /tmp/file >/dev/null || began=$?
-wait_for out began || true
-kill -s INT $session
-wait $session || true
-echo "served: $(grep -c WARNING err) message, $(grep -m 1 FUSE err), the program $began, began $(grep -c began out)"
+wait_for refused.out began || true
+stop
+echo "served: $(grep -c WARNING refused.err) message, $(grep -m 1 FUSE refused.err), the program $began, began $(grep -c began refused.out)"
 status=$(soon 10 sh -c 'exec spilerun silent.ko -T 1 2>soon.err')
 echo "served, and withheld: status $status, $(grep -c WARNING soon.err) message"
 kill -s KILL $server
