@@ -164,13 +164,18 @@ impl Btf {
     }
 
     fn text(&self, at: u32) -> Option<String> {
-        if at < self.texts_from {
-            return self.base.as_ref()?.text(at);
-        }
-        let start = self.texts.checked_add((at - self.texts_from) as usize)?;
-        let bytes = self.bytes.get(start..self.texts + self.texts_length as usize)?;
+        let bytes = self.text_on(at)?;
         let end = bytes.iter().take(MAX_TEXT).position(|byte| *byte == 0).filter(|end| *end > 0)?;
         Some(String::from_utf8_lossy(bytes.get(..end)?).into_owned())
+    }
+
+    /// The strings from the one at this offset on.
+    fn text_on(&self, at: u32) -> Option<&[u8]> {
+        if at < self.texts_from {
+            return self.base.as_ref()?.text_on(at);
+        }
+        let start = self.texts.checked_add((at - self.texts_from) as usize)?;
+        self.bytes.get(start..self.texts + self.texts_length as usize)
     }
 
     /// The name of a type or function; None: it has none, or there is no such id.
@@ -321,9 +326,13 @@ impl Btf {
 
     /// The first type of one of the kinds with the name.
     fn find(&self, kinds: &[u32], name: &str) -> Option<u32> {
+        let is_name = |at: u32| {
+            let rest = self.text_on(at).and_then(|texts| texts.strip_prefix(name.as_bytes()));
+            rest.is_some_and(|rest| rest.first() == Some(&0))
+        };
         let own = self.types.iter().enumerate().find_map(|(index, at)| {
             let head = self.head_at(*at as usize).filter(|head| kinds.contains(&head.kind))?;
-            (self.text(head.name).as_deref() == Some(name)).then_some(self.first + index as u32)
+            is_name(head.name).then_some(self.first + index as u32)
         });
         own.or_else(|| self.base.as_ref()?.find(kinds, name))
     }
