@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
 //! The barriers of lock.c, stripe.h, ring.c, parts.c and condition.c: runtime-c/tests/threads/explore.c tries all interleavings of some CPUs, with loads that
-//! see old values. By hand with more of them: `target/tmp/explore 4 2 v`.
+//! see old values. By hand with more of them: `target/tmp/explore 4 2 v` (v: prints how many were tried).
 
 #![allow(clippy::expect_used, reason = "a test that fails may say so in any way")]
 
@@ -15,7 +15,7 @@ fn build(without: Option<&str>) -> PathBuf {
     let output = Command::new(runtime.join("tests/threads/build.sh"))
         .arg("-")
         .arg(&program)
-        .arg("-DSPILE_TESTS_EXPLORE")
+        .args(["-O3", "-DSPILE_TESTS_EXPLORE"])
         .args(without.map(|order| format!("-DEXPLORE_WITHOUT_{order}")))
         .env("MAIN", "explore.c")
         .output()
@@ -24,14 +24,14 @@ fn build(without: Option<&str>) -> PathBuf {
     program
 }
 
-/// At most three switches between CPUs where one could have gone on, and one old value.
-fn explore(program: &Path) -> Output {
-    Command::new(program).args(["3", "1"]).output().expect("running the explorer")
+/// At most three switches between CPUs where one could have gone on, and one old value; `scenario`: only in that one.
+fn explore(program: &Path, scenario: Option<&str>) -> Output {
+    Command::new(program).args(["3", "1"]).args(scenario).output().expect("running the explorer")
 }
 
 #[test]
 fn locks_exclude_and_the_reader_is_woken_in_all_interleavings() {
-    let output = explore(&build(None));
+    let output = explore(&build(None), None);
     assert!(output.status.success() && output.stdout.is_empty(), "{}", String::from_utf8_lossy(&output.stdout));
 }
 
@@ -66,11 +66,12 @@ fn every_kind_of_order_is_needed() {
             ],
         ),
     ];
-    let output = explore(&build(Some("ORDER")));
+    let scenario = "one array after the other, all of both";
+    let output = explore(&build(Some("ORDER")), Some(scenario));
     let stdout = String::from_utf8_lossy(&output.stdout);
-    assert!(stdout.lines().any(|line| line == "one array after the other, all of both: too many steps"), "{stdout}");
+    assert!(stdout.lines().any(|line| line == format!("{scenario}: too many steps")), "{stdout}");
     for (without, lines) in expected {
-        let output = explore(&build(Some(without)));
+        let output = explore(&build(Some(without)), None);
         let stdout = String::from_utf8_lossy(&output.stdout);
         assert!(!output.status.success(), "without {without}");
         for line in lines {

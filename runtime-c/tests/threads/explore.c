@@ -3,7 +3,7 @@
  * Runs lock.c, stripe.h, ring.c, parts.c and condition.c in all interleavings, with loads that see
  * old values, to check that their barriers suffice also on CPUs that reorder more than x86.
  *
- *     explore [SWITCHES [OLD]]
+ *     explore [SWITCHES [OLD [SCENARIO]]]
  *
  * The code is that of the runtime. Its atomics are steps; the thread can change between any two
  * of them. An execution has at most SWITCHES (3) changes in which the old thread could have
@@ -72,6 +72,7 @@ struct thread {
 };
 
 static struct place places[PLACES];
+static const void *places_at[PLACES];	/* the same, beside each other */
 static unsigned int place_count;
 static struct view barriers;
 static struct thread threads[THREADS];
@@ -187,13 +188,14 @@ static struct place *place_of(const void *at, unsigned int bytes)
 	unsigned int i;
 
 	for (i = 0; i < place_count; i++)
-		if (places[i].at == at)
+		if (places_at[i] == at)
 			return &places[i];
 	if (place_count == PLACES) {
 		fail("too many places");
 		return &places[0];
 	}
 	places[place_count].at = at;
+	places_at[place_count] = at;
 	places[place_count].count = 1;
 	memset(&places[place_count].values[0], 0, sizeof(places[0].values[0]));
 	places[place_count].values[0].value = stored(at, bytes);
@@ -1085,7 +1087,8 @@ int main(int argc, char **argv)
 		{ "a condition of a probe that is switched on", 2, reset_switched_condition,
 		  switch_or_change, check_condition },
 	};
-	bool good = true;
+	bool good = true, all = argc > 3 && !strcmp(argv[3], "v");
+	const char *only = argc > 3 && !all ? argv[3] : NULL;
 	unsigned int i;
 
 	if (argc > 1)
@@ -1093,8 +1096,10 @@ int main(int argc, char **argv)
 	if (argc > 2)
 		most_old_values = strtoul(argv[2], NULL, 0);
 	for (i = 0; i < ARRAY_SIZE(scenarios); i++) {
+		if (only && strcmp(only, scenarios[i].name))
+			continue;
 		good &= explore(&scenarios[i]);
-		if (argc > 3)
+		if (all)
 			printf("%s: %lu executions\n", scenarios[i].name, executions);
 	}
 	return !good;
