@@ -8,7 +8,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
-use spile_guest::{Acceleration, End, Guest, Kernel, Streams};
+use spile_guest::{Acceleration, End, Guest, Kernel, Running, Streams};
 
 use crate::family::Family;
 use crate::fixtures::{EDGE, FAULT, HOSTILE, LIVEPATCH, LUSTRE, LUSTRE_VARIANT, MAPPED, PTLRPC};
@@ -99,7 +99,9 @@ pub fn run(options: &Options) -> Result<ExitCode> {
         guest.acceleration(Acceleration::Counting).cpus(1);
     }
     guest.script(&options.script).time_limit(Duration::from_secs(600) * measure::busy());
-    let outcome = guest.start(Streams::inherit())?.wait()?;
+    let mut running = guest.start(Streams::inherit())?;
+    woken(&mut running);
+    let outcome = running.wait()?;
     match outcome.end {
         End::Exited(status) => Ok(ExitCode::from(u8::try_from(status).unwrap_or(1))),
         End::Died | End::Killed => {
@@ -107,6 +109,25 @@ pub fn run(options: &Options) -> Result<ExitCode> {
             Ok(ExitCode::FAILURE)
         }
     }
+}
+
+/// Wakes the guest each time it sleeps for seconds. On a busy machine the alarm that a test sets before may be over when
+/// the guest has fallen asleep, and the next one that its clock gives is a day later.
+pub fn woken(running: &mut Running) {
+    const SLEEP: Duration = Duration::from_secs(5);
+    let Some(monitor) = running.take_monitor() else { return };
+    std::thread::spawn(move || {
+        let mut slept = false;
+        // Until qemu has ended.
+        while let Ok(status) = monitor.ask("info status") {
+            let sleeps = status.contains("suspended");
+            if sleeps && slept && monitor.ask("system_wakeup").is_err() {
+                break;
+            }
+            slept = sleeps;
+            std::thread::sleep(SLEEP);
+        }
+    });
 }
 
 /// The kernel of the system below `root`, which has one.

@@ -258,7 +258,9 @@ fn one_guest(runner: &Runner, rounds: &[Round], open: &[Sessions]) -> Result<(BT
     }
     text.push_str("touch /tmp/over\n");
     guest.memory_mib(2048).script(&text).time_limit(RUNNING * patience * u32::try_from(open.len()).unwrap_or(u32::MAX));
-    let outcome = guest.start(Streams::discard())?.wait()?;
+    let mut running = guest.start(Streams::discard())?;
+    guest::woken(&mut running);
+    let outcome = running.wait()?;
     let console: Vec<&str> = outcome.console.lines().collect();
     Ok((outcome.files, console[console.len().saturating_sub(80)..].join("\n")))
 }

@@ -94,7 +94,8 @@ fn one_guest(
     let seen = Arc::clone(&progress);
     let mut streams = Streams::inherit();
     streams.file = Box::new(move |name, bytes| lock(&seen).take(name, bytes));
-    let running = guest.start(streams)?;
+    let mut running = guest.start(streams)?;
+    crate::guest::woken(&mut running);
     let qemu = running.id();
     lock(&progress).qemu = qemu;
     let patience = |test: &Test| (STUCK + Duration::from_secs(limit(test))) * context.place.slowness() * busy;
