@@ -159,8 +159,10 @@ fn listed(place: &Place, wanted: &str, options: &Options) -> Result<ExitCode> {
 }
 
 /// The seeds of the scripts of each round for one guest, from the first seed on, at most `left`. All of a round have the same disturbance.
+/// A few that would be left are one more in some rounds: a guest for them alone would cost more.
 fn rounds(first: u64, beside: u64, left: u64) -> Vec<Vec<u64>> {
-    let together = (run::DISTURBANCES * beside).min(left);
+    let usual = run::DISTURBANCES * beside;
+    let together = if left < usual + run::DISTURBANCES { left } else { usual };
     let seeds = |round| (first + round..first + together).step_by(run::DISTURBANCES as usize).collect();
     (0..run::DISTURBANCES.min(together)).map(seeds).collect()
 }
@@ -296,6 +298,9 @@ mod tests {
         all.sort_unstable();
         assert_eq!(all, (5..53).collect::<Vec<u64>>());
         assert_eq!(rounds(48, 4, 2), [[48], [49]]);
+        assert_eq!(rounds(5, 4, USUAL).concat().len() as u64, USUAL);
+        assert_eq!(rounds(5, 4, USUAL)[0], [5, 17, 29, 41, 53]);
+        assert_eq!(rounds(5, 4, 60).concat().len(), 48);
         assert_eq!(rounds(0, 1, 3), [[0], [1], [2]]);
     }
 
