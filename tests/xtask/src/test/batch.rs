@@ -2,7 +2,6 @@
 
 //! Runs many tests in one guest, and in another one when that dies.
 
-use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -227,8 +226,6 @@ fn put_test(context: &BuildContext, guest: &mut Guest, number: usize, test: &Tes
 
 /// The results that a guest has sent so far.
 struct Progress {
-    /// Files of tests that are not complete, by their name `NUMBER.PART`.
-    parts: BTreeMap<String, String>,
     results: Results,
     last: Instant,
     /// When the first test began, and the CPU time that the boot took.
@@ -239,31 +236,44 @@ struct Progress {
 
 impl Progress {
     fn new() -> Progress {
-        Progress { parts: BTreeMap::new(), results: Results::new(), last: Instant::now(), first: None, qemu: 0 }
+        Progress { results: Results::new(), last: Instant::now(), first: None, qemu: 0 }
     }
 
     fn take(&mut self, name: &str, bytes: &[u8]) {
-        let text = String::from_utf8_lossy(bytes).into_owned();
         let Some((number, part)) = name.split_once('.') else { return };
         if part == "begins" {
             self.first = Some((Instant::now(), measure::processor_of(self.qemu).unwrap_or_default()));
         }
         let Ok(index) = number.parse::<usize>() else { return };
-        if part != "status" {
-            self.parts.insert(name.to_string(), text);
+        if part != "all" {
             return;
         }
         self.last = Instant::now();
-        let mut part = |part: &str| self.parts.remove(&format!("{number}.{part}")).unwrap_or_default();
-        let observed = Observed {
-            stdout: part("stdout"),
-            stderr: part("stderr"),
-            dmesg: part("dmesg"),
-            left: part("left").lines().map(String::from).collect(),
-            timed_out: !part("late").is_empty(),
-            exit: text.trim().parse().unwrap_or(255),
-        };
-        self.results.push((index, observed, self.last, measure::processor_of(self.qemu).unwrap_or_default()));
+        self.results.push((index, observed(bytes), self.last, measure::processor_of(self.qemu).unwrap_or_default()));
+    }
+}
+
+/// The results of a test from what the guest sends: a line with the exit status and the parts' sizes, then the parts.
+fn observed(bytes: &[u8]) -> Observed {
+    let end = bytes.iter().position(|byte| *byte == b'\n').unwrap_or(bytes.len());
+    let header = String::from_utf8_lossy(&bytes[..end]).into_owned();
+    let mut words = header.split_whitespace();
+    let exit = words.next().and_then(|status| status.parse().ok()).unwrap_or(255);
+    let mut rest = bytes.get(end + 1..).unwrap_or_default();
+    let mut part = || {
+        let size = words.next().and_then(|size| size.parse().ok()).unwrap_or(0);
+        let (part, more) = rest.split_at(rest.len().min(size));
+        rest = more;
+        String::from_utf8_lossy(part).into_owned()
+    };
+    let (stdout, stderr, dmesg, left, late) = (part(), part(), part(), part(), part());
+    Observed {
+        stdout,
+        stderr,
+        dmesg,
+        left: left.lines().map(String::from).collect(),
+        timed_out: !late.is_empty(),
+        exit,
     }
 }
 
@@ -281,15 +291,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_result_is_complete_with_its_status() {
+    fn a_result_is_divided_into_its_parts() {
         let mut progress = Progress::new();
-        for (name, text) in [("3.stdout", "a\n"), ("4.stdout", "b\n"), ("3.left", "m1\nm2\n"), ("dmesg", "x")] {
-            progress.take(name, text.as_bytes());
-        }
-        assert!(progress.results.is_empty());
-        progress.take("3.status", b"7\n");
-        let [(3, observed, ..)] = &progress.results[..] else { panic!("one result, of number 3") };
-        assert_eq!((observed.stdout.as_str(), observed.exit, observed.left.len()), ("a\n", 7, 2));
+        progress.take("dmesg", b"x");
+        progress.take("0.begins", b"");
+        progress.take("3.all", b"7 2 3 0 6 0\na\nb\xff\nm1\nm2\n");
+        progress.take("4.all", b"0 0 0 2 0 5\nd\nlate\n");
+        progress.take("5.all", b"");
+        let [(3, first, ..), (4, second, ..), (5, third, ..)] = &progress.results[..] else { panic!("three results") };
+        assert_eq!((first.stdout.as_str(), first.stderr.as_str(), first.exit), ("a\n", "b\u{fffd}\n", 7));
+        assert_eq!((&first.left[..], first.timed_out), (&["m1".to_string(), "m2".to_string()][..], false));
+        assert_eq!((second.dmesg.as_str(), second.timed_out, second.exit), ("d\n", true, 0));
+        assert_eq!((third.stdout.as_str(), third.exit), ("", 255));
     }
 
     #[test]

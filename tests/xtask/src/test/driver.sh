@@ -1,18 +1,26 @@
 # Runs the tests of one guest. Sourced by the guest's script, which then calls run_test for each.
 # /root/t/N/ is the directory of test number N: command (what to run), setup, modules, limit, random (whether programs have
 # random addresses: 2 or 0).
-# Returns to the host N.stdout, N.stderr, N.dmesg, N.left, N.late (not empty: it was killed) and, last, N.status.
+# Returns to the host N.all: a line with the exit status and the sizes of the parts that follow it, which are the test's
+# standard output and error, the kernel's messages, what is left behind, and "late" if the test was killed.
 
-# A process takes milliseconds in an emulated guest, so this starts few.
+# A process takes six milliseconds in an emulated guest, so this starts few: builtins do what they can.
 
 # Directories of procfs probes: those of unloaded modules should be removed too.
 session_directories() { echo " $(echo /proc/systemtap/*) "; }
 
 loaded_modules() { cut -d' ' -f1 /proc/modules; }
 
+# Programs of all processes.
+programs() { ls -ln /proc/[0-9]*/exe 2>/dev/null; }
+
 # Loaders still running, also those that a test copied to another name: "PID COMMAND".
 running_loaders() {
-	ls -ln /proc/[0-9]*/exe 2>/dev/null | while read -r entry; do
+	case $(programs) in
+	*/spilerun* | */suid*) ;;
+	*) return ;;
+	esac
+	programs | while read -r entry; do
 		case $entry in
 		*" -> "*/spilerun | *" -> "*/spilerun-* | *" -> "*/suid*)
 			process=${entry##* /proc/}
@@ -23,27 +31,33 @@ running_loaders() {
 	done 2>/dev/null
 }
 
-# accounts FROM TO: copies the users and groups. Those that a test has added are removed: the next one would add them
-# again.
+# The users and groups.
 accounts() {
-	for file in passwd group; do
-		if [ -f "$1/$file" ]; then cat "$1/$file" >"$2/$file"; else rm -f "$2/$file"; fi
-	done
-}
+	cat /etc/passwd
+	echo groups:
+	cat /etc/group
+} 2>/dev/null
 
-# Not by their times: -nt compares seconds, and the next test changes them in less.
-accounts_changed() {
+# Those that a test has added are removed: the next one would add them again.
+restore_accounts() {
 	for file in passwd group; do
-		cmp -s /etc/$file /run/accounts/$file || { [ ! -f /etc/$file ] && [ ! -f /run/accounts/$file ]; } || return 0
+		if [ -f /run/accounts/$file ]; then cat /run/accounts/$file >/etc/$file; else rm -f /etc/$file; fi
 	done
-	return 1
 }
 
 # Reports to the host that the first test starts.
 begin_tests() {
 	mkdir -p /run/results /run/accounts
-	accounts /etc /run/accounts
+	for file in passwd group; do
+		[ ! -f /etc/$file ] || cp /etc/$file /run/accounts
+	done
+	accounts=$(accounts)
+	mkfifo /run/nothing
 	release=$(uname -r)
+	# Probed programs have the same path as on the host, which may be in /tmp.
+	user=$(readlink /usr/bin/user)
+	before=$(loaded_modules)
+	dmesg -c >/dev/null
 	: >/run/results/begins
 	give /run/results/begins 0.begins
 }
@@ -58,21 +72,28 @@ look_for_leaks() {
 
 # Ends the test, first by a signal that can be handled: a loader has a module to unload.
 watch_over() {
-	sleep "$1"
+	read -r -t "$1" nothing <>/run/nothing
 	echo late >$results.late
 	kill -s INT -- "-$(cat $results.pid)"
 	sleep 10
 	kill -s KILL -- "-$(cat $results.pid)"
 }
 
-# give_parts NUMBER PART...: sends the test's results to the host.
-give_parts() {
-	number=$1
-	shift
-	for part in "$@"; do
-		echo "file $number.$part $(stat -c %s "$results.$part")"
-		cat "$results.$part"
-	done >/dev/ttyS3
+# give_all NUMBER STATUS: sends the test's results to the host.
+give_all() {
+	give_name=$1.all
+	give_header=$2
+	set -- $results.stdout $results.stderr $results.dmesg $results.left $results.late
+	give_bytes=0
+	for size in $(stat -c %s "$@"); do
+		give_header="$give_header $size"
+		give_bytes=$((give_bytes + size))
+	done
+	{
+		echo "file $give_name $((give_bytes + ${#give_header} + 1))"
+		echo "$give_header"
+		cat "$@"
+	} >/dev/ttyS3
 }
 
 run_test() {
@@ -83,37 +104,44 @@ run_test() {
 	echo "$random" >/proc/sys/kernel/randomize_va_space
 	if [ -s modules ]; then
 		for module in $(cat modules); do modprobe "$module"; done
+		before=$(loaded_modules)
+		dmesg -c >/dev/null
 	fi
-	loaded_modules >$results.before
 	directories=$(session_directories)
-	dmesg -c >/dev/null
 
 	: >$results.stdout
 	: >$results.stderr
-	: >$results.setup
 	if [ ! -s setup ] || sh ./setup </dev/null >$results.setup 2>&1; then
-		watch_over "$(cat limit)" >/dev/null 2>&1 &
+		read -r limit <limit
+		watch_over "$limit" >/dev/null 2>&1 &
 		watcher=$!
 		results=$results setsid sh -c 'echo $$ >"$results.pid"; unset results; . ./command' </dev/null >>$results.stdout 2>>$results.stderr
-		echo $? >$results.status
+		status=$?
 		kill $watcher
 	else
 		{ echo "setup failed:"; cat $results.setup; } >>$results.stderr
-		echo 255 >$results.status
+		status=255
 	fi
 
 	# A module being unloaded may still be on the list.
 	for attempt in 1 2 3 4 5; do
-		loaded_modules >$results.after
-		grep -vxFf $results.before $results.after >$results.left || break
+		: >$results.left
+		after=$(loaded_modules)
+		[ "$after" != "$before" ] || break
+		echo "$before" >$results.before
+		echo "$after" | grep -vxF -e '' -f $results.before >$results.left || break
 		sleep 0.2
 	done
-	umount /mnt 2>/dev/null
+	while read -r device place rest; do
+		[ "$place" != /mnt ] || { umount /mnt; break; }
+	done </proc/mounts 2>/dev/null
 	if [ -s $results.left ] || [ -s modules ]; then
 		for module in $(cat $results.left modules); do
 			[ ! -d "/sys/module/$module" ] || rmmod "$module"
 		done
+		after=$(loaded_modules)
 	fi
+	before=$after
 	for directory in /proc/systemtap/*; do
 		case "$directories" in
 		*" $directory "*) ;;
@@ -132,16 +160,9 @@ run_test() {
 	done <$results.loaders >>$results.left
 	dmesg -c >$results.dmesg
 	look_for_leaks >>$results.dmesg
-	parts=
-	for part in stdout stderr dmesg left late; do
-		[ ! -s $results.$part ] || parts="$parts $part"
-	done
-	give_parts "$1" $parts status
-	rm -f $results.*
+	give_all "$1" $status
 	cd /root
-	# The directory takes up the guest's memory. Probed programs have the same path as on the host, which may be in
-	# /tmp.
-	user=$(readlink /usr/bin/user)
+	# The directory takes up the guest's memory.
 	set -- "/root/t/$1"
 	for file in /tmp/*; do
 		case $user in
@@ -150,6 +171,6 @@ run_test() {
 		esac
 	done
 	# Approved modules and services are removed too: the next test would find them.
-	rm -rf "$@" "/lib/modules/$release/spile" /etc/spile
-	! accounts_changed || accounts /run/accounts /etc
+	rm -rf $results.* "$@" "/lib/modules/$release/spile" /etc/spile
+	[ "$(accounts)" = "$accounts" ] || restore_accounts
 }
