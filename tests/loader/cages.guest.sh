@@ -4,6 +4,7 @@
 # script: ticks ticks.stp
 # script: other ticks.stp
 # limit: 400
+# memory_cgroups: yes
 # stdout: ^killed with its cgroup: 12 times, nothing left$
 # stdout: ^frozen: others meanwhile( 0 0){3}, nothing left$
 # stdout: ^no memory: [0-9]+ callers, each with a status$
@@ -33,7 +34,7 @@ kill_caged() {
 	fi
 }
 clear() {
-	for tenth in $(seq 100); do ! rmdir $cage 2>/dev/null || return 0; sleep 0.1; done
+	for tenth in $(seq 100); do ! rmdir $cage 2>/dev/null || return 0; pause 0.1; done
 	cat $cage/cgroup.procs
 	return 1
 }

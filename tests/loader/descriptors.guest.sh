@@ -7,6 +7,7 @@
 # script: large large_array.stp
 # programs: /usr/bin/ionice
 # limit: 200
+# memory_cgroups: yes
 # stdout: ^descriptors: all refused, and all modules gone$
 # stdout: ^rotated into one: gone$
 # The C library gives a set-uid program streams in place of closed ones that cannot be written.
@@ -123,7 +124,7 @@ s=0
 (echo 0 >$charged/cgroup.procs; exec su usr -c 'exec suid large -o ready') >/dev/null 2>err || s=$?
 echo "limit of the cgroup: $s $(cat err), killed: $(dmesg | grep -c 'Killed process')"
 unloaded large
-for tenth in $(seq 100); do ! rmdir $charged 2>/dev/null || break; sleep 0.1; done
+for tenth in $(seq 100); do ! rmdir $charged 2>/dev/null || break; pause 0.1; done
 umount /sys/fs/cgroup
 
 cp "$here/ticks.ko" held.ko

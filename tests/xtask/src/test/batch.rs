@@ -68,6 +68,9 @@ fn guest_with(context: &BuildContext, tests: &[(usize, &Test)]) -> Result<Guest>
     if has_family {
         crate::guest::with_family(&mut guest, context.family()?)?;
     }
+    if !tests.iter().any(|(_, test)| test.header.memory_cgroups) {
+        guest.parameter("cgroup_disable=memory");
+    }
     for (number, test) in tests {
         put_test(context, &mut guest, *number, test)?;
         script.push_str(&format!("run_test {number}\n"));

@@ -22,6 +22,7 @@
 //! debug-kernel`) | all |
 //! | `limit` | seconds; on the host an estimate, by which tests are ordered | 30 |
 //! | `alone` | `yes`: it measures time or load, and runs when nothing else does | no |
+//! | `memory_cgroups` | `yes`: the guest's kernel accounts memory to cgroups; without that each process takes a tenth less time | no |
 //! | `all` | `yes`: only `--all` runs it, or its name | no |
 //!
 //! A `.host.sh` is run by `sh -e` in a directory of its own, with `$SPILE`, `$RELEASE`, `$ROOT` (of the repository),
@@ -89,6 +90,8 @@ pub struct Header {
     pub alone: bool,
     /// The generated modules are there.
     pub family: bool,
+    /// The kernel accounts memory to cgroups.
+    pub memory_cgroups: bool,
     /// Part of the runs with `--all` only.
     pub all: bool,
 }
@@ -106,9 +109,29 @@ pub struct Script {
     pub args: Vec<String>,
 }
 
-const KEYS: [&str; 21] = [
-    "pass", "options", "args", "run", "setup", "modules", "script", "stdout", "stderr", "dmesg", "absent", "prints",
-    "exit", "skipped", "fails", "guest", "limit", "alone", "family", "programs", "all",
+const KEYS: [&str; 22] = [
+    "pass",
+    "options",
+    "args",
+    "run",
+    "setup",
+    "modules",
+    "script",
+    "stdout",
+    "stderr",
+    "dmesg",
+    "absent",
+    "prints",
+    "exit",
+    "skipped",
+    "fails",
+    "guest",
+    "limit",
+    "alone",
+    "family",
+    "programs",
+    "memory_cgroups",
+    "all",
 ];
 
 /// Reads the header of a test's text.
@@ -160,6 +183,7 @@ pub fn parse(text: &str) -> Result<Header> {
         limit: number("limit", 30)?,
         alone: yes("alone")?,
         family: yes("family")?,
+        memory_cgroups: yes("memory_cgroups")?,
         all: yes("all")?,
     })
 }

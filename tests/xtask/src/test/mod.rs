@@ -328,7 +328,9 @@ fn script_tests<'a>(run: &'a Run, tests: Vec<Test>, jobs: Jobs<'a>) -> Result<Ve
     let (shells_alone, mut shells): (Vec<_>, Vec<_>) = shells.into_iter().partition(|(_, test)| test.header.alone);
     // A long one that begins last keeps one CPU busy and leaves the other idle.
     shells.sort_by_key(|(_, test)| std::cmp::Reverse(test.header.limit));
-    let shares = share::shares(together, share::GUESTS);
+    let (accounted, others): (Vec<_>, Vec<_>) = together.into_iter().partition(|(_, test)| test.header.memory_cgroups);
+    let mut shares = share::shares(others, share::GUESTS);
+    shares.extend((!accounted.is_empty()).then_some(accounted));
     if !shares.is_empty() {
         let count: usize = shares.iter().map(Vec::len).sum();
         println!("booting {} guests of {} for {count} tests", shares.len(), context.place.kernel.release);
