@@ -29,7 +29,7 @@ load futex 10
 load fault 5000
 load tcp 10
 nc -l -p 8081 >/dev/null </dev/null &
-for tenth in $(seq 100); do grep -q ':1F91 .* 0A ' /proc/net/tcp /proc/net/tcp6 && break; sleep 0.1; done
+for tenth in $(seq 100); do grep -q ':1F91 .* 0A ' /proc/net/tcp /proc/net/tcp6 && break; pause 0.1; done
 nc 127.0.0.2 8081 </dev/null >/dev/null 2>&1 || true
 load sleep 10
 load burn 500

@@ -20,12 +20,12 @@ state() {
 start_armed functions began
 modprobe fault victim=functions held=ftrace_set_filter_ips loads=fam19
 stop INT
-for tenth in $(seq $((300 * PATIENCE))); do [ "$(parameter holding)" != 1 ] || break; sleep 0.1; done
+for tenth in $(seq $((300 * PATIENCE))); do [ "$(parameter holding)" != 1 ] || break; pause 0.1; done
 echo "in the first step: $(state)"
 modprobe fam19 &
 loading=$!
 # Until it waits in the session's module; fam10, which it needs, is there.
-for tenth in $(seq $((300 * PATIENCE))); do ! grep -q '\[functions\]' /proc/$loading/stack || break; sleep 0.1; done
+for tenth in $(seq $((300 * PATIENCE))); do ! grep -q '\[functions\]' /proc/$loading/stack || break; pause 0.1; done
 echo 1 >/sys/module/fault/parameters/released
 wait $loading
 removed functions

@@ -17,7 +17,7 @@ wait_for held held
 spilerun busy_begin.ko >out 2>err &
 loader=$!
 # The second thread answers.
-for tenth in $(seq 100); do [ "$(ls /proc/$loader/task | wc -l)" != 2 ] || break; sleep 0.1; done
+for tenth in $(seq 100); do [ "$(ls /proc/$loader/task | wc -l)" != 2 ] || break; pause 0.1; done
 kill -INT $loader
 wait_for err 'NOTICE: interrupted: waiting until the module is loaded'
 loaded busy_begin || echo answered while it waits to be loaded

@@ -22,14 +22,14 @@ alive() {
 }
 none() {
 	for name; do
-		for tenth in $(seq $((150 * PATIENCE))); do [ -n "$(alive "$name")" ] || continue 2; sleep 0.1; done
+		for tenth in $(seq $((150 * PATIENCE))); do [ -n "$(alive "$name")" ] || continue 2; pause 0.1; done
 		echo "$name is still there"
 		return 1
 	done
 }
 # two NAME: waits until there are two processes of this name.
 two() {
-	for tenth in $(seq $((100 * PATIENCE))); do [ "$(alive "$1" | wc -l)" -lt 2 ] || return 0; sleep 0.1; done
+	for tenth in $(seq $((100 * PATIENCE))); do [ "$(alive "$1" | wc -l)" -lt 2 ] || return 0; pause 0.1; done
 	echo "there are no two of $1"
 	return 1
 }

@@ -35,7 +35,7 @@ echo bulk ok
 
 pid=$(spilerun ticks.ko -D -o background)
 kill -s INT "$pid"
-for tenth in $(seq 50); do loaded ticks || break; sleep 0.1; done
+for tenth in $(seq 50); do loaded ticks || break; pause 0.1; done
 gone ticks
 wait_for background stopped
 status=0

@@ -97,7 +97,7 @@ serve() {
 release() {
 	kill -s KILL $server
 	umount -l /tmp/serve
-	for tenth in $(seq $((100 * PATIENCE))); do [ -n "$(named attacker)" ] || return 0; sleep 0.1; done
+	for tenth in $(seq $((100 * PATIENCE))); do [ -n "$(named attacker)" ] || return 0; pause 0.1; done
 	echo 'attackers are left'
 }
 serve

@@ -61,7 +61,7 @@ echo 'USER_SESSIONS=2' >/etc/spile/limits
 echo "number: $(status suid -R -L ticks) $(cat /tmp/err)"
 end_all
 # Those that waited for the user of an ended session look every five seconds whether it still exists.
-for tenth in $(seq $((100 * PATIENCE))); do [ -n "$(named spile-attend)" ] || break; sleep 0.1; done
+for tenth in $(seq $((100 * PATIENCE))); do [ -n "$(named spile-attend)" ] || break; pause 0.1; done
 # Loaders that cannot write their messages each have processes with root's rights. (Those of refused ones end.)
 # A wrong file lets nobody have more.
 echo 'USER_SESSIONS=few' >/etc/spile/limits
@@ -83,7 +83,7 @@ done
 echo "processes: $(named spile-guard | wc -w) spilerun of usr, the next: $(status suid status ticks) $(cat /tmp/err), two: $(su two -c 'suid status ticks' >/dev/null 2>&1 || echo $?)"
 su usr -c 'kill -s KILL -1' || true
 wait $many || true
-for tenth in $(seq $((100 * PATIENCE))); do [ -n "$(named spile-guard)" ] || break; sleep 0.1; done
+for tenth in $(seq $((100 * PATIENCE))); do [ -n "$(named spile-guard)" ] || break; pause 0.1; done
 echo "processes: $(named spile-guard | wc -w) when they are gone"
 # Loaders that are stopped before their module is loaded. The root part has read it, and is not in the cgroup of the user. (A module that
 # has become longer is refused by the user part.)
@@ -98,7 +98,7 @@ done
 held="$(status suid ticks -T 0.1) $(cat /tmp/err)"
 kill -s KILL $(named suid)
 wait $stopped || true
-for tenth in $(seq $((100 * PATIENCE))); do [ -n "$(named spile-guard)" ] || break; sleep 0.1; done
+for tenth in $(seq $((100 * PATIENCE))); do [ -n "$(named spile-guard)" ] || break; pause 0.1; done
 echo "modules before they are loaded: $held, when they are gone: $(status suid ticks -T 0.1) $(cat /tmp/err)"
 cat kept.ko >"$place/ticks.ko"
 su usr -c 'sleep 1000' &
@@ -117,7 +117,7 @@ for process in /proc/[0-9]*; do
 	! grep -q '^Uid:.5001' "$process/status" 2>/dev/null || kill -KILL "${process#/proc/}"
 done
 wait $user || true
-for tenth in $(seq $((400 * SLOWNESS))); do loaded ticks || break; sleep 0.1; done
+for tenth in $(seq $((400 * SLOWNESS))); do loaded ticks || break; pause 0.1; done
 gone ticks
 echo gone with its user
 echo 'KEEP=spileusr' >/etc/spile/limits

@@ -45,7 +45,7 @@ cp /bin/busybox /usr/bin/busyboxparts
 as usr 'suid ticks -o mine -c "busyboxparts sleep 1000"' >/dev/null 2>err &
 session=$!
 wait_for mine tick || { cat err; exit 1; }
-for tenth in $(seq 50); do [ -n "$(named busyboxparts)" ] && break; sleep 0.1; done
+for tenth in $(seq 50); do [ -n "$(named busyboxparts)" ] && break; pause 0.1; done
 groups_of() { groups=$(field "$1" Groups | sed "s/ *$//"); echo "${groups:-none}"; }
 ids() { echo "$1: uid $(field "$2" Uid), gid $(field "$2" Gid), groups $(groups_of "$2"), seccomp $(field "$2" Seccomp), no new privileges $(field "$2" NoNewPrivs)"; }
 for name in spile-root spile-guard; do ids $name "$(named $name)"; done
@@ -104,7 +104,7 @@ for name in spile-guard spile-start; do
 	unloaded ticks
 	echo "killed $name: the session continues, and its module is removed"
 done
-for tenth in $(seq 50); do [ -z "$(named suid)$(named spile-root)$(named spile-guard)$(named spile-start)" ] && break; sleep 0.1; done
+for tenth in $(seq 50); do [ -z "$(named suid)$(named spile-root)$(named spile-guard)$(named spile-start)" ] && break; pause 0.1; done
 [ -z "$(named suid)$(named spile-root)$(named spile-guard)$(named spile-start)" ] && echo all processes are gone
 
 # The next output file is a link to a place outside its directory, where the user may write.

@@ -38,7 +38,7 @@ echo "usr: approved runs, no rights left: $(sed -n 's/^CapPrm:\t//p' "/proc/$pid
 look=$(status usr suid status ticks)
 cannot="$(status usr suid -d ticks) $(status usr suid -A ticks), cannot switch: $(status usr suid observe ticks)"
 kill -INT "$pid"
-for tenth in $(seq 50); do loaded ticks || break; sleep 0.1; done
+for tenth in $(seq 50); do loaded ticks || break; pause 0.1; done
 gone ticks
 
 cp "$place/ticks.ko" mine.ko && chmod 666 mine.ko
@@ -63,7 +63,7 @@ echo "usr: environment without effect: $(cat hostile 2>/dev/null || cat asked)"
 as usr 'suid ticks -o killed' >/dev/null 2>err &
 wait_for killed tick
 kill -KILL "$(session_of 5001)"
-for tenth in $(seq 50); do loaded ticks || break; sleep 0.1; done
+for tenth in $(seq 50); do loaded ticks || break; pause 0.1; done
 gone ticks
 echo usr: killed, and its module is removed
 

@@ -25,7 +25,7 @@ echo "full disk: status $status, $(grep 'cannot be written:' err)"
 echo "full disk: $(hex /small/rec), $(wc -c </small/rec) bytes"
 
 spilerun ticks.ko --record killed 2>err &
-for tenth in $(seq 300); do [ -s killed ] && [ "$(frames killed)" -gt 2 ] && break; sleep 0.1; done
+for tenth in $(seq 300); do [ -s killed ] && [ "$(frames killed)" -gt 2 ] && break; pause 0.1; done
 kill -s KILL $!
 wait $! || true
 echo "killed: $(hex killed), $(frames killed) frames"

@@ -22,12 +22,12 @@ as() { user=$1; shift; su "$user" -c "$*"; }
 status() { s=0; as "$@" >/tmp/out 2>/tmp/err || s=$?; echo $s; }
 parts() { echo $(cat /proc/[0-9]*/status 2>/dev/null | sed -n 's/^Name:[[:space:]]*\(suid\|spile-.*\)$/\1/p' | sort); }
 none() {
-	for tenth in $(seq $((100 * PATIENCE))); do [ -n "$(parts)" ] || return 0; sleep 0.1; done
+	for tenth in $(seq $((100 * PATIENCE))); do [ -n "$(parts)" ] || return 0; pause 0.1; done
 	echo "still there: $(parts)"
 	return 1
 }
 unloaded() {
-	for tenth in $(seq $((150 * PATIENCE))); do loaded "$1" || return 0; sleep 0.1; done
+	for tenth in $(seq $((150 * PATIENCE))); do loaded "$1" || return 0; pause 0.1; done
 	gone "$1"
 }
 # waiting USER: a user part that waits for the reader of its help, before its first request.
@@ -68,7 +68,7 @@ spilerun -d ticks
 removed="$(line "$(named suid)" 11=ticks | cut -d' ' -f1,2), $(line "$(named suid)" 5 | cut -d' ' -f1)"
 loaded ticks
 kill -s KILL "$(named suid)"
-for tenth in $(seq $((100 * PATIENCE))); do [ -n "$(named spile-root)" ] || break; sleep 0.1; done
+for tenth in $(seq $((100 * PATIENCE))); do [ -n "$(named spile-root)" ] || break; pause 0.1; done
 loaded ticks
 echo "the session of another user stays: $removed, $(status two suid -d ticks)"
 gone ticks
@@ -78,7 +78,7 @@ waiting usr
 # It keeps sending requests, and never allocates.
 line "$(named suid)" keep 1=ticks 3 sleep=4 8=ticks sleep=4 8=ticks sleep=4 8=ticks sleep=4 8=ticks sleep=4 8=ticks sleep=4 8=ticks >/dev/null &
 asking=$!
-for tenth in $(seq $((100 * PATIENCE))); do [ ! -c /dev/spile-ticks ] || break; sleep 0.1; done
+for tenth in $(seq $((100 * PATIENCE))); do [ ! -c /dev/spile-ticks ] || break; pause 0.1; done
 by_root=$(soon 5 spilerun "$place/other.ko" -T 0.1)
 by_two=$(soon 5 su two -c 'suid other -T 0.1')
 begun=$(cut -d. -f1 /proc/uptime)

@@ -5,5 +5,5 @@
 
 insmod slow.ko
 measures /dev/spile-slow
-for tenth in $(seq $((300 * PATIENCE))); do rmmod slow 2>/dev/null && break; sleep 0.1; done
+for tenth in $(seq $((300 * PATIENCE))); do rmmod slow 2>/dev/null && break; pause 0.1; done
 gone slow

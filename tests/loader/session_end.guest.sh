@@ -24,7 +24,7 @@ echo "process: $(tail -n 1 out) $status"
 gone ticks
 
 spilerun ticks.ko | head -n 2 | cut -d ' ' -f 1 >out
-for tenth in $(seq 50); do loaded ticks || break; sleep 0.1; done
+for tenth in $(seq 50); do loaded ticks || break; pause 0.1; done
 gone ticks
 echo "reader: $(echo $(cat out)) gone"
 

@@ -22,7 +22,7 @@ what() {
 	begin=$(($(grep -c '' switched_probes.out) + 1))
 	dd if=/dev/zero of=it bs=1 count=1 2>/dev/null
 	mkdir "marks/$marks"
-	until [ "$(grep -c '^mark' switched_probes.out)" -ge $marks ]; do sleep 0.1; done
+	until [ "$(grep -c '^mark' switched_probes.out)" -ge $marks ]; do pause 0.1; done
 	ran=$(tail -n "+$begin" switched_probes.out | grep -v '^mark' | sort -u | tr '\n' ' ')
 	echo "$ran$(cat /proc/systemtap/switched_probes/it)"
 }

@@ -30,6 +30,6 @@ others="$others $(soon 9 su two -c 'suid ticks -T 0.1')"
 s=0
 spilerun -d read 2>/dev/null || ! loaded read || s=$?
 wait $reader || true
-for tenth in $(seq $((300 * PATIENCE))); do loaded read || break; sleep 0.1; done
+for tenth in $(seq $((300 * PATIENCE))); do loaded read || break; pause 0.1; done
 gone read
 echo "ended: $ended, others meanwhile: $others, -d: $s, then gone"

@@ -37,7 +37,7 @@ export PATH=$PWD/bin:$PATH
 status() { status=0; "$@" >output 2>&1 || status=$?; }
 # unloaded NAME: waits until it is.
 unloaded() {
-	for tenth in $(seq 200); do loaded "$1" || return 0; sleep 0.1; done
+	for tenth in $(seq 200); do loaded "$1" || return 0; pause 0.1; done
 	gone "$1"
 }
 begins() {
@@ -62,7 +62,7 @@ echo "a second one: $second, -d: $status"
 status su user -c 'spilerun status ticks'
 echo "another user: $status $(cat output)"
 rm socket
-for tenth in $(seq 600); do [ ! -S socket ] || break; sleep 0.1; done
+for tenth in $(seq 600); do [ ! -S socket ] || break; pause 0.1; done
 [ -S socket ]
 echo the socket is made again
 

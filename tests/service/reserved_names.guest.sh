@@ -78,7 +78,7 @@ su usr -c 'cd /tmp; for loop in 1 2 3; do (while [ ! -e enough ]; do suid ticks 
 loops=$!
 begun=0
 for turn in 1 2 3 4; do
-	for tenth in $(seq 200); do ! spilerun status ticks 2>/dev/null | grep -q ': running' || break; sleep 0.1; done
+	for tenth in $(seq 200); do ! spilerun status ticks 2>/dev/null | grep -q ': running' || break; pause 0.1; done
 	spilerun service run ticks >out 2>err &
 	loader=$!
 	wait_for out tick 40 && begun=$((begun + 1)) || cat err

@@ -14,7 +14,7 @@
 # stdout: ^of another script: NOTICE: the live patch livepatch has been loaded .*: it replaces nothing that the script probes$
 
 remove_live_patch() {
-	until echo 0 >/sys/kernel/livepatch/livepatch/enabled; do sleep 0.2; done
+	until echo 0 >/sys/kernel/livepatch/livepatch/enabled; do pause 0.2; done
 	for tenth in $(seq 100); do
 		[ -e /sys/kernel/livepatch/livepatch ] || break
 		sleep 0.1

@@ -48,7 +48,7 @@ spilerun status lu_5642
 spilerun status lu_5642 --json
 spilerun status lu_5642 --prometheus
 # -M reports again and again.
-until [ "$(grep -c 'rewrites: mode' lu_5642.err)" -gt 1 ]; do sleep 0.1; done
+until [ "$(grep -c 'rewrites: mode' lu_5642.err)" -gt 1 ]; do pause 0.1; done
 stop INT
 gone lu_5642
 grep -q 'spile_rewrites_total.*verdict="observed"} 2$' metrics.prom

@@ -7,7 +7,7 @@ modprobe fault victim=held held=register_kprobe
 holding() { cat /sys/module/fault/parameters/holding; }
 spilerun held.ko --budget 2 2>err &
 loader=$!
-for tenth in $(seq $((300 * PATIENCE))); do [ "$(holding)" != 1 ] || break; sleep 0.1; done
+for tenth in $(seq $((300 * PATIENCE))); do [ "$(holding)" != 1 ] || break; pause 0.1; done
 # If the loader waits for the step, the step ends some time, and the test fails.
 (sleep $((30 * PATIENCE)); [ "$(holding)" != 1 ] || echo 1 >/sys/module/fault/parameters/released) &
 watchdog=$!

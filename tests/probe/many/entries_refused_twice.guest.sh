@@ -8,7 +8,7 @@
 
 modprobe fault victim=twice held=register_ftrace_function
 start twice began
-for tenth in $(seq $((300 * PATIENCE))); do [ "$(cat /sys/module/fault/parameters/holding)" != 1 ] || break; sleep 0.1; done
+for tenth in $(seq $((300 * PATIENCE))); do [ "$(cat /sys/module/fault/parameters/holding)" != 1 ] || break; pause 0.1; done
 [ "$(cat /sys/module/fault/parameters/holding)" = 1 ] && held=held
 stop INT
 echo 1 >/sys/module/fault/parameters/released

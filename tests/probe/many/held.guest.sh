@@ -12,7 +12,7 @@
 hold_step() {
 	modprobe fault victim=held held=register_kprobe
 	start held began "$@"
-	for tenth in $(seq $((300 * PATIENCE))); do [ "$(holding)" != 1 ] || return 0; sleep 0.1; done
+	for tenth in $(seq $((300 * PATIENCE))); do [ "$(holding)" != 1 ] || return 0; pause 0.1; done
 	echo 'no step is held'
 	return 1
 }

@@ -10,9 +10,9 @@ modprobe fault victim=held_counter held=perf_event_create_kernel_counter
 abuse busy &
 busy=$!
 start held_counter begun
-for tenth in $(seq $((200 * PATIENCE))); do [ "$(parameter holding)" != 1 ] || break; sleep 0.1; done
+for tenth in $(seq $((200 * PATIENCE))); do [ "$(parameter holding)" != 1 ] || break; pause 0.1; done
 abuse touch >touched &
-for tenth in $(seq $((50 * PATIENCE))); do ! grep -q fine touched || break; sleep 0.1; done
+for tenth in $(seq $((50 * PATIENCE))); do ! grep -q fine touched || break; pause 0.1; done
 grep -q fine touched && echo another one: begins || echo another one: waits
 echo 1 >/sys/module/fault/parameters/released
 armed held_counter

@@ -21,7 +21,7 @@ sleep $((3 * SLOWNESS))
 grep -q '^State:.[DS]' /proc/$reader/status && [ ! -s read.out ] && echo it waits
 kill -KILL $reader
 status=0
-for tenth in $(seq $((100 * PATIENCE))); do grep -q '^State:.[^Z]' /proc/$reader/status 2>/dev/null || break; sleep 0.1; done
+for tenth in $(seq $((100 * PATIENCE))); do grep -q '^State:.[^Z]' /proc/$reader/status 2>/dev/null || break; pause 0.1; done
 if grep -q '^State:.[^Z]' /proc/$reader/status 2>/dev/null; then
 	status="does not end"
 else
@@ -29,10 +29,10 @@ else
 fi
 echo "killed: $status"
 kill -INT $loader
-for tenth in $(seq $((100 * PATIENCE))); do loaded stuck || break; sleep 0.1; done
+for tenth in $(seq $((100 * PATIENCE))); do loaded stuck || break; pause 0.1; done
 loaded stuck || { status=0; wait $loader || status=$?; echo "ended: $status"; }
 # Nothing is left for tests behind this one in the guest.
 ifconfig lo 127.0.0.1 up
-for tenth in $(seq $((200 * PATIENCE))); do ! umount -f /mnt/nfs 2>/dev/null || break; sleep 0.1; done
+for tenth in $(seq $((200 * PATIENCE))); do ! umount -f /mnt/nfs 2>/dev/null || break; pause 0.1; done
 kill $rpcd
 stop_nfsd

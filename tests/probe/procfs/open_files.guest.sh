@@ -23,9 +23,9 @@ add_users first:5001 second:5002
 # opens USER: prints how often that user can open the file, and keeps it open.
 opens() { su "$1" -c 'bash -c "for number in \$(seq 30); do exec {file}</proc/systemtap/opened/shared || break; done 2>/dev/null; echo \$((number - 1)); exec sleep 1000"' >"$1" & holders="${holders:-} $!"; }
 opens first
-until [ -s first ]; do sleep 0.1; done
+until [ -s first ]; do pause 0.1; done
 opens second
-until [ -s second ]; do sleep 0.1; done
+until [ -s second ]; do pause 0.1; done
 echo "others: $(cat first) opened, root $(cat /proc/systemtap/opened/shared), another user opens $(cat second)"
 kill $holders
 cat /proc/systemtap/opened/large

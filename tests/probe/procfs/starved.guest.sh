@@ -26,7 +26,7 @@ for what in read open; do
 	kill -0 $reader || alive=dead
 	killall -KILL starved
 	wait $reader || true
-	for tenth in $(seq $((300 * PATIENCE))); do loaded read || break; sleep 0.1; done
+	for tenth in $(seq $((300 * PATIENCE))); do loaded read || break; pause 0.1; done
 	gone read
 	echo "$what: ended $status, $alive, removed"
 	cat err >&2

@@ -17,7 +17,7 @@ wait_for 1.out begun
 spilerun -R twice.ko >2.out 2>2.err &
 second=$!
 wait_for 2.out begun
-for tenth in $(seq 100); do [ "$(ls -d /proc/systemtap/twice*/a/b 2>/dev/null | wc -l)" != 2 ] || break; sleep 0.1; done
+for tenth in $(seq 100); do [ "$(ls -d /proc/systemtap/twice*/a/b 2>/dev/null | wc -l)" != 2 ] || break; pause 0.1; done
 echo "two: $(own)"
 kill -INT $second
 wait $second

@@ -12,7 +12,7 @@
 # end NAME: interrupts the session; what does not end in time ends when the server does.
 end() {
 	kill -s INT $loader
-	for tenth in $(seq $((150 * PATIENCE))); do loaded stuck || break; sleep 0.1; done
+	for tenth in $(seq $((150 * PATIENCE))); do loaded stuck || break; pause 0.1; done
 	time='in time'
 	! loaded stuck || time='late'
 	kill -s KILL $server
@@ -38,7 +38,7 @@ su usr -c "exec load withheld read $proc/text $PWD/fs/hangs" >read.out &
 readers=$!
 su usr -c "exec load withheld write $proc/input $PWD/fs/hangs" >write.out &
 readers="$readers $!"
-for tenth in $(seq $((50 * PATIENCE))); do ! [ -s read.out ] || ! [ -s write.out ] || break; sleep 0.1; done
+for tenth in $(seq $((50 * PATIENCE))); do ! [ -s read.out ] || ! [ -s write.out ] || break; pause 0.1; done
 echo "FUSE $(cat read.out), $(cat write.out)"
 su usr -c "exec load withheld locked $proc/text $PWD/fs/hangs" &
 reader=$!

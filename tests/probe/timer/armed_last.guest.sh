@@ -10,7 +10,7 @@ traced() { grep -c '^vfs_statfs ' /sys/kernel/debug/tracing/enabled_functions ||
 timers() { grep -c 'handle_tick' /proc/timer_list || true; }
 modprobe fault victim=last held=perf_event_create_kernel_counter
 start last begun
-for tenth in $(seq $((300 * PATIENCE))); do [ "$(cat /sys/module/fault/parameters/holding)" != 1 ] || break; sleep 0.1; done
+for tenth in $(seq $((300 * PATIENCE))); do [ "$(cat /sys/module/fault/parameters/holding)" != 1 ] || break; pause 0.1; done
 echo "at the first perf event: functions $(traced), timers $(timers)"
 echo 1 >/sys/module/fault/parameters/released
 rmmod fault || { sleep 1; rmmod fault; }

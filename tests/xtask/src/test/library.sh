@@ -210,7 +210,12 @@ unloaded() {
 }
 
 # named NAME: ids of the processes with this name.
-named() { grep -lx -- "$1" /proc/[0-9]*/comm 2>/dev/null | cut -d / -f 3; }
+named() {
+	for named_file in /proc/[0-9]*/comm; do
+		read -r named_comm 2>/dev/null <"$named_file" || continue
+		[ "$named_comm" != "$1" ] || { named_file=${named_file#/proc/}; echo "${named_file%/comm}"; }
+	done
+}
 
 # start_all NAME...: runs each NAME.ko with its own loader, output in NAME.out and NAME.err, all armed; sets $loaders.
 start_all() {
