@@ -65,7 +65,7 @@ load tcp 10
 nc -l -p 8082 </dev/null >/dev/null &
 for tenth in $(seq 100); do
 	! grep -q ':1F92 0*:0000 0A' /proc/net/tcp /proc/net/tcp6 || break
-	sleep 0.1
+	pause 0.1
 done
 nc -w 3 127.0.0.2 8082 </dev/null >/dev/null || true
 echo interrupts >/dev/ttyS0 || true

@@ -12,7 +12,7 @@
 asleep() {
 	for attempt in $(seq $((100 * PATIENCE))); do
 		! grep -q nanosleep "/proc/$1/wchan" || return 0
-		sleep 0.1
+		pause 0.1
 	done
 	return 1
 }

@@ -25,7 +25,7 @@ done
 for tenth in $(seq $((100 * PATIENCE))); do
 	two=$(memory)
 	[ $((two - one)) -le 12000 ] || break
-	sleep 0.1
+	pause 0.1
 done
 if [ $((two - one)) -gt 12000 ]; then echo as used; else echo "18,000 histograms took only $((two - one)) KB"; fi
 stop

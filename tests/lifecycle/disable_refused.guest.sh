@@ -20,7 +20,7 @@ refuse() { echo 1 >/sys/module/fault/parameters/at; }
 refused() {
 	for tenth in $(seq $((100 * PATIENCE))); do
 		[ -z "$(cat /sys/module/fault/parameters/failed)" ] || break
-		sleep 0.1
+		pause 0.1
 	done
 	echo "not disabled: $(cat /sys/module/fault/parameters/failed)"
 }

@@ -39,7 +39,7 @@ reload() {
 		# A session that places probes in it has a reference for a moment.
 		tries=0
 		until rmmod lustre 2>/dev/null || [ $((tries += 1)) -gt 50 ]; do
-			sleep 0.1
+			pause 0.1
 		done
 	done
 }

@@ -45,7 +45,7 @@ burst 0
 # The loader adds to the buffers when it waits the next time.
 for tenth in $(seq $((50 * SLOWNESS))); do
 	[ "$(memory burst)" -lt 7000 ] || break
-	sleep 0.1
+	pause 0.1
 done
 burst 1
 takes=$(memory burst)

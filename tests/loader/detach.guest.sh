@@ -74,7 +74,7 @@ grep -q vfs_read $functions
 dd if=/etc/passwd of=/dev/null 2>/dev/null
 for tenth in $(seq $((100 * PATIENCE))); do
 	grep -q vfs_read $functions || break
-	sleep 0.1
+	pause 0.1
 done
 ! grep vfs_read $functions || exit 1
 loaded spent

@@ -22,7 +22,7 @@ spilerun -L targets.ko -c 'echo $$ >pid; sleep 0.5; touch ran' 2>/dev/null
 loaded targets
 for tenth in $(seq $((100 * PATIENCE))); do
 	[ ! -e ran ] || break
-	sleep 0.1
+	pause 0.1
 done
 [ -e ran ]
 sleep 0.3

@@ -27,7 +27,7 @@ ends() {
 			wait $2 || status=$?
 			return
 		fi
-		sleep 0.1
+		pause 0.1
 	done
 }
 # attack USER ARGUMENTS: a process of that user's, which is ready.
@@ -47,7 +47,7 @@ goes_on() {
 	turns=$(grep -c alive names.out || true)
 	for tenth in $(seq $((100 * PATIENCE))); do
 		[ "$(grep -c alive names.out || true)" -le $((turns + 3)) ] || { echo 'goes on'; return; }
-		sleep 0.1
+		pause 0.1
 	done
 	echo 'stands still'
 }

@@ -16,7 +16,7 @@ grows() {
 	size=$(stat -c %s "$1")
 	for tenth in $(seq 200); do
 		[ "$(stat -c %s "$1")" = "$size" ] || return 0
-		sleep 0.1
+		pause 0.1
 	done
 	echo "$1 does not grow"
 	return 1
@@ -34,7 +34,7 @@ killed_often() {
 		wait $loader || true
 		loads -A steady 2>>err &
 		loader=$!
-		sleep 0.1
+		pause 0.1
 	done
 	grows log
 	kill -INT $loader

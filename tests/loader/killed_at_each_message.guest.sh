@@ -25,7 +25,7 @@ nothing() {
 	unloaded ticks
 	for tenth in $(seq $((150 * PATIENCE))); do
 		any_of_suid || return 0
-		sleep 0.1
+		pause 0.1
 	done
 	cat /proc/[0-9]*/status | grep -E '^Name:.(suid|spile)'
 	return 1

@@ -78,7 +78,7 @@ same=0
 for tenth in $(seq $((300 * PATIENCE))); do
 	[ "$(named spile-guard | wc -w)" = 64 ] && same=$((same + 1)) || same=0
 	[ $same -lt 10 ] || break
-	sleep 0.1
+	pause 0.1
 done
 echo "processes: $(named spile-guard | wc -w) spilerun of usr, the next: $(status suid status ticks) $(cat /tmp/err), two: $(su two -c 'suid status ticks' >/dev/null 2>&1 || echo $?)"
 su usr -c 'kill -s KILL -1' || true

@@ -67,7 +67,7 @@ echo "the killed loader's module is removed when the lock is free"
 # The file is busy while the system writes to it.
 for tenth in $(seq 300); do
 	! mount -o remount,ro /sys 2>/dev/null || break
-	sleep 0.1
+	pause 0.1
 done
 spilerun "$here/ticks.ko" -T 0.1 >/dev/null
 gone ticks

@@ -39,7 +39,7 @@ waiting() {
 	user_part=$!
 	for tenth in $(seq $((100 * PATIENCE))); do
 		! grep -q pipe_write "/proc/$(named suid)/stack" 2>/dev/null || return 0
-		sleep 0.1
+		pause 0.1
 	done
 	echo "it does not wait"
 	return 1

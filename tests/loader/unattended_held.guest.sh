@@ -18,9 +18,9 @@ reader=$!
 wait_for starved.out starved
 ended=no
 # Its user's processes are looked for every five seconds.
-for tenth in $(seq $((400 * PATIENCE))); do
+for tenth in $(seq $((80 * PATIENCE))); do
 	spilerun status read 2>/dev/null | grep -q ': running' || { ended=yes; break; }
-	sleep 0.1
+	pause 0.5
 done
 # What looks again for the session must not have the lock of all.
 others="$(soon 9 su two -c 'suid ticks -T 0.1')"

@@ -113,7 +113,7 @@ armed ticks
 # The pipe takes the output of six seconds.
 sleep 9
 kill -s TERM $loader
-for tenth in $(seq 100); do ! spilerun status ticks 2>/dev/null | grep -q ': running' || sleep 0.1; done
+for second in $(seq 15); do spilerun status ticks 2>/dev/null | grep -q ': running' || break; pause 1; done
 kill -s KILL $loader
 wait $loader || true
 begins out.5

@@ -17,7 +17,7 @@ remove_live_patch() {
 	until echo 0 >/sys/kernel/livepatch/livepatch/enabled; do pause 0.2; done
 	for tenth in $(seq 100); do
 		[ -e /sys/kernel/livepatch/livepatch ] || break
-		sleep 0.1
+		pause 0.1
 	done
 	rmmod livepatch
 }

@@ -21,7 +21,7 @@ echo "without the writes the program ends with $status"
 in_time() {
 	for tenth in $(seq $((100 * PATIENCE))); do
 		! "$@" || return 0
-		sleep 0.1
+		pause 0.1
 	done
 	cat user_memory.err
 	return 1

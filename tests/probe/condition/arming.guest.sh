@@ -26,7 +26,7 @@ state() {
 turned() {
 	for tenth in $(seq 1 100); do
 		[ "$(state)" != "$1" ] || break
-		sleep 0.1
+		pause 0.1
 	done
 	state
 }
