@@ -174,7 +174,7 @@ fn with_programs(guest: &mut Guest, root: &Path) -> Result<()> {
     guest.program(strace, strace).context("strace is in the package strace")?;
     let programs = [
         "attacker", "caller", "calls", "calls32", "debugger", "device", "forge", "hold", "ioctls", "line", "load",
-        "measure", "measures", "restless", "rpcd", "served", "shown", "starved", "without",
+        "measure", "measures", "numbered", "restless", "rpcd", "served", "shown", "starved", "without",
     ];
     for name in programs {
         guest.program(crate::fixtures::program(root, name)?, format!("/usr/bin/{name}"))?;
