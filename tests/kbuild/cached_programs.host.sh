@@ -15,6 +15,7 @@
 # stdout: ^names: 3$
 # limit: 120
 
+cp -r "$CACHE" cache
 export SPILE_CACHE_DIR=$PWD/cache
 cat >program.c <<'END'
 #include <unistd.h>

@@ -14,7 +14,7 @@
 # stderr: ^spile: --debug-info is for a module, and -p3 makes none$
 
 cp -r "$CACHE" cache
-export SPILE_CACHE_DIR=$PWD/cache
+export SPILE_CACHE_DIR=$PWD/cache PATH=$COMPILE_ONCE:$PATH
 script='global a probe kernel.function("vfs_read") { a[pid()]++ } probe begin { println("hello") exit() }'
 build() { rm -f fix.ko; "$SPILE" -r "$RELEASE" -p4 -m fix "$@" -e "$script" >made; }
 build

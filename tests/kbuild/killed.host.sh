@@ -74,9 +74,10 @@ for turn in $(seq $turns); do
 done
 echo "killed $([ $killed -ge $((turns * 3 / 4)) ] && echo at least three quarters || echo "$killed of $turns")"
 echo "modules that differ: $differ"
-# Programs started by a killed run end by themselves; then the next run removes their files.
+# Programs started by a killed run end by themselves; then the next run that has files of its own
+# removes theirs.
 sleep 3
-"$SPILE" --disable-cache -r "$RELEASE" -p4 -m other -e 'probe begin { exit() }' >/dev/null
+"$SPILE" -r "$RELEASE" -p4 -m other -e 'probe begin { exit() }' >/dev/null
 echo "damaged entries: $("$SPILE" -v -r "$RELEASE" -g -p4 -m killed killed.stp 2>&1 | grep -c damaged)"
 echo "left in the temporary directory: $(find tmp -mindepth 1 | wc -l)"
 find tmp -mindepth 1

@@ -33,7 +33,7 @@ probes='global n, a probe kernel.function("vfs_read") { n++; a[tid()] = n } prob
 "$SPILE" -r "$RELEASE" -p4 -m hello -e "$hello" >made
 "$SPILE" -r "$RELEASE" -p4 -m probes -e "$probes" >made
 "$SPILE" -r "$RELEASE" -p4 --kbuild -m kbuild -e "$hello" >made
-"$SPILE" -r "$RELEASE" -p4 --debug -m debug -e "$hello" >made
+PATH=$COMPILE_ONCE:$PATH "$SPILE" -r "$RELEASE" -p4 --debug -m debug -e "$hello" >made
 [ "$(loaded hello.ko)" -le 60000 ] && [ "$(stat -c %s hello.ko)" -le 150000 ] && echo "hello: at most 60 KB in memory, 150 KB on disk" || { ls -l hello.ko; size hello.ko; }
 echo "hello, parts: $(parts hello.ko)"
 echo "probes, parts: $(parts probes.ko)"
