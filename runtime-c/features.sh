@@ -14,8 +14,15 @@ export LC_ALL
 directory=$1
 shift
 
+# By itself clang stops after twenty errors.
+limit=
+for word; do
+	case $word in -*) break ;; esac
+	case ${word##*/} in clang* | *-clang*) limit=-ferror-limit=0 ;; esac
+done
+
 check() {
-	"$@" -fsyntax-only -x c -
+	"$@" $limit -fsyntax-only -x c -
 }
 
 # compile COMPILER FLAGS...: all files of $left in one unit; prints what the compiler says.

@@ -1,9 +1,11 @@
-# Shows: the compile probes of all features take one run of the compiler for all together. A compiler that fails without a word, or
-# refuses the flags, gives no answer. The C of the reference module, which is compiled twice, reads few headers. A script whose
-# handlers need more stack than MINSTACKSPACE is compiled once: what they need is set in the object. A script whose variables have to
-# leave the stack is compiled again. A wrapper that stands for the compiler (ccache) compiles scripts too.
+# Shows: the compile probes of all features take one run of the compiler for all together, however many it refuses. A compiler
+# that fails without a word, or refuses the flags, gives no answer. The C of the reference module, which is compiled twice, reads few
+# headers. A script whose handlers need more stack than MINSTACKSPACE is compiled once: what they need is set in the object. A script
+# whose variables have to leave the stack is compiled again. A wrapper that stands for the compiler (ccache) compiles scripts too.
 # stdout: ^features: 1 run$
 # stdout: ^reference: at most 2 MB of C$
+# stdout: ^refused by gcc: 30 in 1 run, answers 1$
+# stdout: ^refused by clang: 30 in 1 run, answers 1$
 # stdout: ^scripts by the wrapper: 1$
 # stdout: ^mute: status 1, answers 0$
 # stdout: ^refusing: status 1, answers 0$
@@ -38,6 +40,14 @@ largest=$(sort -n count.embedded | tail -n 1)
 [ "$largest" -gt 2000000 ] || largest='at most 2 MB'
 echo "reference: $largest of C"
 rm count
+mkdir refused
+echo 'int probe;' >refused/there.c
+for number in $(seq 30); do echo "int refused_$number = missing_$number;" | tr 0-9 a-j >refused/probe_$(echo $number | tr 0-9 a-j).c; done
+for compiler in gcc clang; do
+	answers=$(PATH=$PWD/bin:$PATH sh "$ROOT/runtime-c/features.sh" "$PWD/refused" $compiler 2>/dev/null | grep -c SPILE_HAVE_THERE)
+	echo "refused by $compiler: $(ls refused/probe_* | wc -l) in $(grep -c probed count) run, answers $answers"
+	rm count
+done
 wrapped 'probe begin { println(2) }' || exit
 echo "scripts by the wrapper: $(grep -c script count)"
 
