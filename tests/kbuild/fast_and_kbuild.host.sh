@@ -12,8 +12,7 @@ echo 'probe begin { exit() }' >empty.stp
 mkdir fast kbuild
 # A separate cache, so that every module is built now; the runtime is built first.
 cp -r "$CACHE" cache
-SPILE_CACHE_DIR=$PWD/cache
-export SPILE_CACHE_DIR
+export SPILE_CACHE_DIR=$PWD/cache PATH=$COMPILE_ONCE:$PATH
 "$SPILE" -r "$RELEASE" -v -p4 -m t_first empty.stp >/dev/null || exit
 "$SPILE" -r "$RELEASE" -v -p4 -m t_again empty.stp >/dev/null || exit
 cat >one.sh <<'EOF'

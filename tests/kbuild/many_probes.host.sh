@@ -9,6 +9,7 @@
 # stdout: ^code in all: [0-9]{2,}$
 # limit: 200
 
+export PATH=$COMPILE_ONCE:$PATH
 points='kernel.function("vfs_*").call, kernel.function("vfs_*").return'
 cat >plain.stp <<EOF
 global n probe $points { n++ } probe end { println(n) }

@@ -28,12 +28,13 @@ families() { nm "$1" | sed -n 's/.* spile_\(.*\)_family$/\1/p' | sort | tr '\n' 
 loaded() { size "$1" | awk 'NR == 2 { print $4 }'; }
 arrays() { nm "$1" | grep -qE ' spile_map_(get|set|hold|find|put|add|feed)' && echo there || echo "not there"; }
 
+export PATH=$COMPILE_ONCE:$PATH
 hello='probe begin { println("hello") exit() }'
 probes='global n, a probe kernel.function("vfs_read") { n++; a[tid()] = n } probe timer.s(1) { println(n) }'
 "$SPILE" -r "$RELEASE" -p4 -m hello -e "$hello" >made
 "$SPILE" -r "$RELEASE" -p4 -m probes -e "$probes" >made
 "$SPILE" -r "$RELEASE" -p4 --kbuild -m kbuild -e "$hello" >made
-PATH=$COMPILE_ONCE:$PATH "$SPILE" -r "$RELEASE" -p4 --debug -m debug -e "$hello" >made
+"$SPILE" -r "$RELEASE" -p4 --debug -m debug -e "$hello" >made
 [ "$(loaded hello.ko)" -le 60000 ] && [ "$(stat -c %s hello.ko)" -le 150000 ] && echo "hello: at most 60 KB in memory, 150 KB on disk" || { ls -l hello.ko; size hello.ko; }
 echo "hello, parts: $(parts hello.ko)"
 echo "probes, parts: $(parts probes.ko)"
