@@ -28,7 +28,8 @@
 //! A `.host.sh` is run by `sh -e` in a directory of its own, with `$SPILE`, `$RELEASE`, `$ROOT` (of the repository),
 //! `$XTASK`, `$MODULES` (options for the test modules) and `$CACHE`: a copy of what takes long to make, for tests that
 //! need a cache of their own and are about something else (`cp -r "$CACHE" cache`). For tests that are about building the
-//! runtime `PATH=$COMPILE_ONCE:$PATH` has a C compiler that compiles it once in a run of the tests (`compile_once.sh`).
+//! runtime, or use Kbuild, `PATH=$COMPILE_ONCE:$PATH` has a C compiler that compiles it once in a run of the tests, and takes once
+//! what Kbuild asks each time (`compile_once.sh`).
 //! `$KERNEL_INDEX`, for tests that have it in their text, is what `--export-index` has written of the kernel, nfs, the
 //! test modules and the program `user`.
 //!
