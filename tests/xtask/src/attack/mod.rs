@@ -60,6 +60,9 @@ pub struct Options {
     /// Instead of random scripts, all that were written by hand, or those that contain a text
     #[arg(long, value_name = "TEXT", num_args = 0..=1, default_missing_value = "", conflicts_with_all = ["seed", "count", "hours", "show"])]
     list: Option<String>,
+    /// Of the list, leaves out so many rounds: those that an earlier run has printed
+    #[arg(long, value_name = "N", default_value_t = 0, requires = "list")]
+    skip: usize,
     /// Kernel release or line, as for `test`
     #[arg(long, value_name = "RELEASE")]
     kernel: Option<String>,
@@ -141,8 +144,10 @@ fn listed(place: &Place, wanted: &str, options: &Options) -> Result<ExitCode> {
     let called = called::called(place, &own.join("parts"))?;
     let rounds = list::rounds(&scripts, wanted, &called, usize::try_from(options.beside)?)?;
     let runner = Runner { place, seconds: options.seconds, longest: LONGEST.0, directory: own.join("modules") };
-    let (mut refused, mut broken, mut over) = (0, 0, 0);
-    for together in rounds.chunks(IN_ONE_GUEST) {
+    let left = rounds.get(options.skip..).filter(|left| !left.is_empty());
+    let left = left.with_context(|| format!("there are only {} rounds", rounds.len()))?;
+    let (mut refused, mut broken, mut over) = (0, 0, options.skip);
+    for together in left.chunks(IN_ONE_GUEST) {
         for (round, outcome) in together.iter().zip(run::run(&runner, together)?) {
             refused += outcome.refused;
             if let Some(what) = outcome.broken {
@@ -153,7 +158,7 @@ fn listed(place: &Place, wanted: &str, options: &Options) -> Result<ExitCode> {
         over += together.len();
         println!("{over} of {} rounds: {broken} broken, {refused} refused", rounds.len());
     }
-    let tried: usize = rounds.iter().map(Vec::len).sum();
+    let tried: usize = left.iter().map(Vec::len).sum();
     println!("{tried} scripts, {refused} refused, {broken} broke something");
     Ok(if broken == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
