@@ -66,6 +66,7 @@ show() {
 	rm -f $1.out $1.err x$1.ko
 }
 
+mkfifo nothing
 dmesg -c >/dev/null
 batch=0
 while [ $# -gt 0 ]; do
@@ -86,12 +87,17 @@ while [ $# -gt 0 ]; do
 		shift
 	done
 	for number in $some; do
-		name=$(basename "$(cat $number.made)" .ko)
-		for tenth in $(seq 1 600); do
-			! spilerun status $name 2>/dev/null | grep -q ': running, ' || break
+		read -r name <$number.made
+		name=${name##*/} name=${name%.ko}
+		read -r process <$number.pid
+		tenths=0
+		while [ $tenths -lt 600 ]; do
+			case $(spilerun status $name 2>/dev/null) in *': running, '*) break ;; esac
 			# Some scripts end at once: the program of a zombie has no name.
-			readlink /proc/$(cat $number.pid)/exe >/dev/null || break
-			sleep 0.1
+			readlink /proc/$process/exe >/dev/null || break
+			# Nothing is ever written to the pipe: a pause without a process.
+			read -r -t 0.1 nothing <>nothing || true
+			tenths=$((tenths + 1))
 		done
 	done
 	begin_counting inner
