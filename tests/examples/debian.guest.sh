@@ -18,14 +18,13 @@
 # script: gethostlatency examples/gethostlatency.stp
 # script: threadsnoop examples/threadsnoop.stp
 # script: setuids examples/setuids.stp
-# script: lock_contention examples/lock_contention.stp
 # script: go tests/examples/go.stp
 # script: every tests/examples/every_malloc.stp
 # stdout: ^all as expected$
 # limit: 240
 
 ifconfig lo 127.0.0.1 up
-start_all mallocs commands tls python perlops methods accounts gethostlatency threadsnoop setuids lock_contention
+start_all mallocs commands tls python perlops methods accounts gethostlatency threadsnoop setuids
 user >/dev/null
 user contend >/dev/null
 /usr/bin/perl -e '$> = 4711'
@@ -73,7 +72,6 @@ shows perlops '^ +100 repeat$'
 shows gethostlatency '^[0-9:]{8} openssl +[0-9]+ +[0-9]+ 127.0.0.1$'
 shows threadsnoop '^[0-9:]{8} user +[0-9]+ [a-z_]+'
 shows setuids '^[0-9:]{8} perl +[0-9]+ +0 done +setre?s?uid\('
-shows lock_contention '^ +WAITS +TOTAL us +MAX us KIND +TAKEN IN$'
 shows exceptions '^shapes \([0-9]+\) throws St13runtime_error$'
 shows exceptions '^ 0x[0-9a-f]+ : (void )?throws\(int\)( \[clone .cold\])?\+0x'
 shows methods '^ +1 +[0-9]+ +[0-9]+ .*rename'
