@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-//! `cargo xtask lint`: clippy with the lints of the workspace's table, and the kernel's checkpatch.pl if it is installed; a
-//! tree that is ready has no warnings.
+//! `cargo xtask lint`: clippy with the lints of the workspace's table, the layout of the sources (modules.rs, layout.rs), and the
+//! kernel's checkpatch.pl if it is installed; a tree that is ready has no warnings.
 
 use std::path::Path;
 use std::process::{Command, ExitCode};
@@ -16,8 +16,11 @@ pub fn run() -> Result<ExitCode> {
     announce_wait(&crate::root());
     let status = Command::new(cargo()).args(arguments).current_dir(crate::root()).status();
     let status = status.context("running cargo clippy (rustup component add clippy)")?;
+    let layout = ["test", "--quiet", "--package", "xtask", "--", "modules::", "layout::"];
+    let layout =
+        Command::new(cargo()).args(layout).current_dir(crate::root()).status().context("running cargo test")?;
     let style = checkpatch(&crate::root())?;
-    Ok(if status.success() && style { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    Ok(if status.success() && layout.success() && style { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
 /// Whether the runtime has no warnings of checkpatch.pl, which is in scripts/ of the kernel's source (Debian: linux-source-6.1).
