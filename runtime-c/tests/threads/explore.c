@@ -3,7 +3,7 @@
  * Runs lock.c, stripe.h, ring.c, parts.c and condition.c in all interleavings, with loads that see
  * old values, to check that their barriers suffice also on CPUs that reorder more than x86.
  *
- *     explore [SWITCHES [OLD [SCENARIO]]]
+ *     explore [SWITCHES [OLD [v|SCENARIO]]]
  *
  * The code is that of the runtime. Its atomics are steps; the thread can change between any two
  * of them. An execution has at most SWITCHES (3) changes in which the old thread could have
@@ -13,7 +13,7 @@
  * for each place, the oldest value that it may still see. An acquire adopts the view of the
  * store that it reads from, if that was a release; a full barrier exchanges views with all other
  * full barriers. All executions are tried one after the other: each repeats the choices of the
- * one before, except for the last.
+ * one before, except for the last. v prints how many were tried.
  *
  * Protected data is accessed through touch(): the thread must have seen the previous access,
  * else the two race. Prints errors and the number of executions.
@@ -1089,7 +1089,7 @@ int main(int argc, char **argv)
 	};
 	bool good = true, all = argc > 3 && !strcmp(argv[3], "v");
 	const char *only = argc > 3 && !all ? argv[3] : NULL;
-	unsigned int i;
+	unsigned int i, tried = 0;
 
 	if (argc > 1)
 		most_switches = strtoul(argv[1], NULL, 0);
@@ -1098,9 +1098,14 @@ int main(int argc, char **argv)
 	for (i = 0; i < ARRAY_SIZE(scenarios); i++) {
 		if (only && strcmp(only, scenarios[i].name))
 			continue;
+		tried++;
 		good &= explore(&scenarios[i]);
 		if (all)
 			printf("%s: %lu executions\n", scenarios[i].name, executions);
+	}
+	if (!tried) {
+		fprintf(stderr, "explore: there is no scenario \"%s\"\n", only);
+		return 2;
 	}
 	return !good;
 }

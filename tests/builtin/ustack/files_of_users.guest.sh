@@ -4,8 +4,8 @@
 # stdout: ^one has run many: no name$
 # stdout: ^another one: say$
 # stdout: ^two have run many, root: fresh$
-# stdout: ^user 5001: 2200 stacks$
-# stdout: ^user 5002: 2200 stacks$
+# stdout: ^user 5001: 4000 stacks$
+# stdout: ^user 5002: 4000 stacks$
 # stdout: ^one warning$
 # absent: ERROR
 # limit: 120
@@ -14,12 +14,12 @@ named() { sed -n "/^$1 by $2\$/,/^[a-z]/p" shares.out | sed -n 's/.* : \(say\)+.
 add_users one:5001 two:5002
 chmod 755 .
 start_armed shares begun
-su one -c 'exec load run 2200'
+su one -c 'exec load run 4000'
 su one -c 'exec stacks_stripped chain' >/dev/null
 sleep $((2 * SLOWNESS))
 echo "one has run many: $(named stacks_stripped 5001 | grep . || echo no name)"
 su two -c 'exec stacks chain' >/dev/null
-su two -c 'exec load run 2200'
+su two -c 'exec load run 4000'
 cp "$(which stacks_stripped)" fresh
 ./fresh chain >/dev/null
 stop

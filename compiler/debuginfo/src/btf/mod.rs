@@ -326,6 +326,10 @@ impl Btf {
 
     /// The first type of one of the kinds with the name.
     fn find(&self, kinds: &[u32], name: &str) -> Option<u32> {
+        // Neither is one of a type: that would be no name at all, or two strings.
+        if name.is_empty() || name.contains('\0') {
+            return None;
+        }
         let is_name = |at: u32| {
             let rest = self.text_on(at).and_then(|texts| texts.strip_prefix(name.as_bytes()));
             rest.is_some_and(|rest| rest.first() == Some(&0))

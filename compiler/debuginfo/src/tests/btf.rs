@@ -94,6 +94,27 @@ fn structs_with_bit_fields_agree_with_pahole() {
     assert!(agree >= 200 && differ.len() * 100 <= agree, "{agree}, {}", differ.join("\n"));
 }
 
+/// Types without a name have the empty string, and strings stand one after the other.
+#[test]
+fn names_that_no_type_has() {
+    let Some((_, btf, _directory)) = both() else { return };
+    assert!(btf.find_type("struct file").expect("an index").is_some());
+    for name in ["struct ", "union ", "enum ", "", "struct fil", "struct file\0"] {
+        assert!(btf.find_type(name).expect("an index").is_none(), "{name:?}");
+    }
+    let bytes = btf.elf().btf().expect("is whole").expect("has BTF");
+    let at = bytes.windows(6).position(|some| some == b"\0file\0").expect("a string") + 1;
+    let two = bytes[at..].iter().take(100).copied().take_while(u8::is_ascii);
+    let two: Vec<u8> = two
+        .scan(0, |ends, byte| {
+            *ends += u32::from(byte == 0);
+            (*ends < 2).then_some(byte)
+        })
+        .collect();
+    let two = format!("struct {}", String::from_utf8(two).expect("ASCII"));
+    assert!(two.starts_with("struct file\0") && btf.find_type(&two).expect("an index").is_none(), "{two:?}");
+}
+
 #[test]
 fn functions_agree_with_pahole() {
     let Some((dwarf, btf, _directory)) = both() else { return };

@@ -611,6 +611,21 @@ fn many_types_that_a_unit_declares() {
     assert!(began.elapsed().as_secs() < 10, "{:?}", began.elapsed());
 }
 
+#[test]
+fn many_members_that_a_struct_has() {
+    const MANY: usize = 20_000;
+    let members: String = (0..MANY).map(|at| format!("struct S{at} *p{at};")).collect();
+    let compiled = Compiled::new(&format!("struct All {{ {members} }} all;"), &[]);
+    let debug = compiled.open();
+    let began = std::time::Instant::now();
+    let Type::Struct { members, .. } = debug.resolve(type_named(&debug, "All")).expect("is whole").1 else { panic!() };
+    for member in &members {
+        assert!(matches!(debug.resolve(member.type_id).expect("is whole").1, Type::Pointer(Some(_))));
+    }
+    assert_eq!(members.len(), MANY);
+    assert!(began.elapsed().as_secs() < 10, "{:?}", began.elapsed());
+}
+
 /// Any number of functions can have the same code, which is decoded only so often.
 #[test]
 fn functions_with_the_same_code() {
