@@ -78,18 +78,20 @@ static void forget(struct spile_site *site, struct watched *watched)
 	site->user_watch.count--;
 }
 
-/* Under watched_lock. */
-static bool is_watched(const struct spile_site *site, const struct task_struct *task)
+/*
+ * Whether the thread runs with this event. Not always the one for which it was made: where a CPU
+ * switches from a thread to one that has inherited all its events, the kernel exchanges the two
+ * contexts (perf_event_context_sched_out()), so each goes on with, and ends, the other's events.
+ */
+static bool is_event_of(const struct perf_event *event, const struct task_struct *task)
 {
-	struct watched *watched;
+	const struct perf_event_context *context = READ_ONCE(event->ctx);
 
-	list_for_each_entry(watched, &site->user_watch.threads, list)
-		if (watched->task == task)
-			return true;
-	return false;
+	return READ_ONCE(event->state) > PERF_EVENT_STATE_EXIT && context &&
+		READ_ONCE(context->task) == task;
 }
 
-/* Whether processes have inherited it, which lose it with this one. */
+/* Whether threads have inherited it, which lose it with this one. */
 static bool is_inherited(struct perf_event *event)
 {
 	bool is;
@@ -100,25 +102,112 @@ static bool is_inherited(struct perf_event *event)
 	return is;
 }
 
+/* Whether the thread has the event or one that comes from it. */
+static bool is_watched_by(struct perf_event *event, const struct task_struct *task)
+{
+	const struct perf_event *child;
+	bool is;
+
+	mutex_lock(&event->child_mutex);
+	is = is_event_of(event, task);
+	list_for_each_entry(child, &event->child_list, child_list)
+		is = is || is_event_of(child, task);
+	mutex_unlock(&event->child_mutex);
+	return is;
+}
+
+/* One was made for this thread. Under watched_lock. */
+static bool has_own_event(const struct spile_site *site, const struct task_struct *task)
+{
+	struct watched *watched;
+
+	list_for_each_entry(watched, &site->user_watch.threads, list)
+		if (watched->task == task)
+			return true;
+	return false;
+}
+
+/* Under watched_lock. */
+static bool is_watched(const struct spile_site *site, const struct task_struct *task)
+{
+	struct watched *watched;
+
+	list_for_each_entry(watched, &site->user_watch.threads, list)
+		if (is_watched_by(watched->event, task))
+			return true;
+	return false;
+}
+
+#ifndef SPILE_HAVE_PERF_REMOVE_ON_EXEC
+static void ignore_hit(struct perf_event *event, struct perf_sample_data *data,
+		       struct pt_regs *regs)
+{
+}
+
+/* The event outlasts an exec, which fills the memory of the next program. */
+static void handle_user_watch_hit(struct perf_event *event, struct perf_sample_data *data,
+		       struct pt_regs *regs)
+{
+	if (!current->in_execve)
+		spile_watch_hit(event, data, regs);
+}
+
 /*
- * Gives back the events of threads that have ended, and those of the current one, which runs
- * another program now. Not while others have inherited them. Under watched_lock.
+ * The current thread keeps inherited events of what it ran before, which are not this one's to
+ * end. They do nothing from now on, but for one at the same address: true.
+ */
+static bool has_inherited(struct spile_site *site, unsigned long address)
+{
+	struct watched *watched;
+	bool has = false;
+
+	list_for_each_entry(watched, &site->user_watch.threads, list) {
+		struct perf_event *child;
+
+		mutex_lock(&watched->event->child_mutex);
+		list_for_each_entry(child, &watched->event->child_list, child_list) {
+			if (!is_event_of(child, current) ||
+			    child->overflow_handler == ignore_hit)
+				continue;
+			if (!has && child->attr.bp_addr == address)
+				has = true;
+			else
+				WRITE_ONCE(child->overflow_handler, ignore_hit);
+		}
+		mutex_unlock(&watched->event->child_mutex);
+	}
+	return has;
+}
+#else
+#define handle_user_watch_hit spile_watch_hit
+
+static bool has_inherited(struct spile_site *site, unsigned long address)
+{
+	return false;
+}
+#endif
+
+/*
+ * Where a program begins: gives back the events that no thread has any more, and those of the
+ * current one, which are of what it ran before or of memory that was not complete yet. Not while
+ * others have inherited them. Under watched_lock.
  */
 static void forget_ended(struct spile_site *site)
 {
 	struct watched *watched, *next;
 
 	list_for_each_entry_safe(watched, next, &site->user_watch.threads, list) {
-		if (watched->task != current && !(READ_ONCE(watched->task->flags) & PF_EXITING))
-			continue;
-		if (!is_inherited(watched->event)) {
-			forget(site, watched);
-			continue;
+		struct perf_event *event = watched->event;
+		bool is_current = is_event_of(event, current);
+
+		if (is_current || READ_ONCE(event->state) <= PERF_EVENT_STATE_EXIT) {
+			if (!is_inherited(event)) {
+				forget(site, watched);
+				continue;
+			}
+			if (is_current)
+				perf_event_disable(event);
 		}
-#ifndef SPILE_HAVE_PERF_REMOVE_ON_EXEC
-		if (watched->task == current)
-			perf_event_disable(watched->event);
-#endif
 	}
 }
 
@@ -188,6 +277,8 @@ static int watch_task(struct spile_site *site, struct task_struct *task)
 	address = site->probe->address + slide;
 	if (address >= TASK_SIZE_MAX || watch->length > TASK_SIZE_MAX - address)
 		return 0;
+	if (task == current && has_inherited(site, address))
+		return 0;
 	if (!may_watch_more(site, task_uid(task)))
 		return -EUSERS;
 	spile_watch_describe(&attr, address, watch->length, watch->reads);
@@ -198,7 +289,7 @@ static int watch_task(struct spile_site *site, struct task_struct *task)
 	watched = kzalloc(sizeof(*watched), GFP_KERNEL);
 	if (!watched)
 		return -ENOMEM;
-	watched->event = perf_event_create_kernel_counter(&attr, -1, task, spile_watch_hit, site);
+	watched->event = perf_event_create_kernel_counter(&attr, -1, task, handle_user_watch_hit, site);
 	if (IS_ERR(watched->event)) {
 		int error = PTR_ERR(watched->event);
 
@@ -285,8 +376,8 @@ static bool is_meant(const struct spile_user_watch *watch, struct task_struct *t
 }
 
 /*
- * Threads that run the program already, have no event and may have one, each with a reference:
- * MOST_WATCHED at most.
+ * Threads that run the program already, have no event of their own and may have one, each with
+ * a reference: MOST_WATCHED at most.
  */
 static unsigned int find_unwatched(struct spile_site *site, struct task_struct **found)
 {
@@ -296,7 +387,7 @@ static unsigned int find_unwatched(struct spile_site *site, struct task_struct *
 	rcu_read_lock();
 	for_each_process_thread(process, thread)
 		if (count < MOST_WATCHED && is_meant(&site->probe->user_watch, thread) &&
-		    !is_watched(site, thread) && may_watch_more(site, task_uid(thread)))
+		    !has_own_event(site, thread) && may_watch_more(site, task_uid(thread)))
 			found[count++] = get_task_struct(thread);
 	rcu_read_unlock();
 	return count;
