@@ -658,6 +658,12 @@ impl Elf {
         found
     }
 
+    /// Where code begins whose symbols have such names, of functions or of assembly that says no kind.
+    pub(super) fn code_named(&self, is_one: impl Fn(&str) -> bool) -> Vec<u64> {
+        let all = self.all_symbols().into_iter().flatten();
+        all.filter(|symbol| self.is_code(symbol.at) && is_one(symbol.name)).map(|symbol| symbol.at).collect()
+    }
+
     /// The functions whose names fit the shell pattern, by the symbol table alone, each name and place once. The name may be one of
     /// C++ or Rust, or the end of one, with the types of the parameters behind it.
     pub fn functions_like(&self, pattern: &str) -> Vec<CodeSymbol> {

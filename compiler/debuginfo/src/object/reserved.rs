@@ -51,7 +51,7 @@ const AREAS: [&str; 3] = ["kprobes", "noinstr", "entry"];
 const SECTIONS: [&str; 2] = [".kprobes.text", ".noinstr.text"];
 /// Functions in which no probe may be, although the kernel's list lacks them. For files without code, too: bring_up.rs finds some of
 /// these, and others, in the code.
-const UNLISTED: [&str; 16] = [
+const UNLISTED: [&str; 19] = [
     // Handlers run through these parts of preempt_count_add() and preempt_count_sub(), which are in the list, where the
     // compiler has made them functions of their own (kernel/sched/core.c).
     "preempt_latency_start",
@@ -74,11 +74,37 @@ const UNLISTED: [&str; 16] = [
     "setup_getcpu",
     "tss_setup_ist",
     "load_current_idt",
+    // What the calls that kcov inserts run through (kernel/kcov.c).
+    "check_kcov_mode",
+    "write_comp_data",
+    "canonicalize_ip",
 ];
+
+/// How the names begin of functions of which the compiler puts calls into all others, also into those through which
+/// a breakpoint is handled (`kprobe_int3_handler()`) before it is known to be in a handler: checks of memory accesses (KASAN, KCSAN,
+/// KMSAN), coverage (kcov), and jumps instead of indirect calls (`-mindirect-branch=thunk-extern`).
+const INSERTED: [&str; 12] = [
+    "__asan_",
+    "__hwasan_",
+    "__kasan_",
+    "kasan_",
+    "__tsan_",
+    "__kcsan_",
+    "kcsan_",
+    "__msan_",
+    "kmsan_",
+    "__sanitizer_cov_",
+    "__x86_indirect_",
+    "__x86_return_thunk",
+];
+/// How the names of those end to which the kernel changes each `ret` when it starts on a CPU that needs it (arch/x86/lib/retpoline.S).
+const RETURNS: [&str; 4] = ["_return_thunk", "_untrain_ret", "_safe_ret", "warn_thunk_thunk"];
 
 /// Whether no probe may be in the kernel's function of this name, as far as a name tells: for where there is no code to look at.
 pub fn is_unlisted(function: &str) -> bool {
     UNLISTED.contains(&function)
+        || INSERTED.iter().any(|beginning| function.starts_with(beginning))
+        || RETURNS.iter().any(|end| function.ends_with(end))
 }
 
 /// Layouts of `struct bug_entry`: with file and line or without, and with a format since 6.18.
@@ -243,7 +269,8 @@ fn areas(elf: &Elf, reader: &Reader<'_, '_>) -> Vec<(u64, u64)> {
             .filter(|section| SECTIONS.contains(&section.name.as_str()))
             .map(super::elf::Section::range),
     );
-    let mut listed: Vec<u64> = UNLISTED.iter().filter_map(|name| symbol((*name).to_string())).collect();
+    // Modules have functions of such names for themselves.
+    let mut listed = if elf.is_relocatable() { Vec::new() } else { elf.code_named(is_unlisted) };
     listed.extend(bring_up::functions(elf, reader));
     for name in ["_kprobe_blacklist", "kprobe_blacklist"] {
         let Some(contents) = reader.contents(name) else { continue };
@@ -332,7 +359,7 @@ k:      .byte 0x66, 0x90
         .quad 0
         .long k - ., k - .
         .quad 0
-        "#;
+"#;
 
     #[test]
     fn an_entry_is_refused_if_the_kernel_moves_the_probe_to_a_jump_label() {
@@ -349,6 +376,48 @@ k:      .byte 0x66, 0x90
         };
         assert_eq!(["f", "g", "k"].map(refused), [Some(Reason::JumpLabel); 3]);
         assert_eq!(["h", "i"].map(refused), [None; 2]);
+    }
+
+    /// Of an instrumented kernel: what is called from everywhere, one of them in assembly that says no kind.
+    const CALLED_EVERYWHERE: &str = r#"
+        .text
+        .type __asan_load8, @function
+__asan_load8:
+        nop
+        ret
+        .size __asan_load8, . - __asan_load8
+srso_alias_return_thunk:
+        nop
+        ret
+        .size srso_alias_return_thunk, . - srso_alias_return_thunk
+        .globl vfs_read
+        .type vfs_read, @function
+vfs_read:
+        nop
+        ret
+        .size vfs_read, . - vfs_read
+"#;
+
+    #[test]
+    fn what_is_called_from_everywhere_is_refused_in_the_kernel() {
+        let directory = tempfile::tempdir().unwrap();
+        std::fs::write(directory.path().join("f.s"), CALLED_EVERYWHERE).unwrap();
+        let run = |program: &str, words: &[&str]| {
+            let status = std::process::Command::new(program).current_dir(directory.path()).args(words).status();
+            assert!(status.unwrap().success(), "{program}");
+        };
+        run("as", &["f.s", "-o", "f.o"]);
+        run("ld", &["-e", "vfs_read", "f.o", "-o", "vmlinux"]);
+        let refused = |file: &str| {
+            let elf = Elf::open(&directory.path().join(file)).unwrap();
+            let reserved = Reserved::of(&elf).expect("tables");
+            ["__asan_load8", "srso_alias_return_thunk", "vfs_read"].map(|name| {
+                let at = elf.symbols_named(name).unwrap().next().expect(name).at;
+                [0, 1].map(|within| reserved.at(&elf, elf.address(at + within).unwrap()).is_some())
+            })
+        };
+        assert_eq!(refused("vmlinux"), [[true; 2], [true; 2], [false; 2]]);
+        assert_eq!(refused("f.o"), [[false; 2]; 3], "a module's own");
     }
 
     #[test]
