@@ -98,12 +98,15 @@ give_all() {
 
 run_test() {
 	cd "/root/t/$1" || return
-	results=/run/results/$1
+	results=/run/results/$1 wanted=
 	: >$results.late
 	read -r random <random
 	echo "$random" >/proc/sys/kernel/randomize_va_space
 	if [ -s modules ]; then
-		for module in $(cat modules); do modprobe "$module"; done
+		for module in $(cat modules); do
+			modprobe "$module"
+			wanted="$module $wanted"
+		done
 		before=$(loaded_modules)
 		dmesg -c >/dev/null
 	fi
@@ -135,8 +138,9 @@ run_test() {
 	while read -r device place rest; do
 		[ "$place" != /mnt ] || { umount /mnt; break; }
 	done </proc/mounts 2>/dev/null
-	if [ -s $results.left ] || [ -s modules ]; then
-		for module in $(cat $results.left modules); do
+	if [ -s $results.left ] || [ -n "$wanted" ]; then
+		# Those that were loaded last may use the others.
+		for module in $(cat $results.left) $wanted; do
 			[ ! -d "/sys/module/$module" ] || rmmod "$module"
 		done
 		after=$(loaded_modules)
