@@ -184,9 +184,14 @@ impl Reporter {
     /// Prints a line that SystemTap does not have, with `-v`. Called as `stap`, with `-vv`: what reads the lines of `-v` looks for
     /// each at the beginning of what is left.
     pub fn detail(&self, line: impl FnOnce() -> String) {
-        if self.verbosity.iter().any(|verbosity| *verbosity > self.silent()) {
+        if self.shows_details() {
             self.remark(&line());
         }
+    }
+
+    /// Whether [`Reporter::detail`] prints anything.
+    pub fn shows_details(&self) -> bool {
+        self.verbosity.iter().any(|verbosity| *verbosity > self.silent()) && self.form == Form::Text
     }
 
     /// How many `-v` print nothing of our own.

@@ -7,6 +7,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
+use spile_base::cache::Inputs;
 use spile_base::read;
 
 use super::cpio::Archive;
@@ -34,7 +35,7 @@ const PASSWD: &str = "root:x:0:0:root:/root:/bin/sh\n\
 const GROUP: &str = "root:x:0:\nservice:x:990:\nuser:x:4242:\n";
 
 /// The content of a file in the guest.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Content {
     Bytes(Vec<u8>),
     /// A file of the host.
@@ -105,8 +106,14 @@ impl Tree {
     /// The archive: all files, their directories, and the base system around `script` and `modules`, which are loaded
     /// in this order before the script starts.
     pub(super) fn archive(&self, script: &str, modules: &[PathBuf]) -> Result<Vec<u8>, Error> {
-        let busybox = busybox()?;
-        let list: String = modules.iter().map(|file| format!("{}\n", file.display())).collect();
+        let mut tree = Tree::system()?;
+        tree.put_orders(script, modules);
+        tree.files.extend(self.files.clone());
+        tree.write(true)
+    }
+
+    /// The base system, without a script.
+    pub(super) fn system() -> Result<Tree, Error> {
         let mut tree = Tree::default();
         for (path, text, mode) in [
             ("/init", INIT, 0o755),
@@ -114,28 +121,84 @@ impl Tree {
             ("/etc/passwd", PASSWD, 0o644),
             ("/etc/group", GROUP, 0o644),
             ("/etc/hostname", "guest\n", 0o644),
-            ("/spile/script", script, 0o644),
-            ("/spile/modules", list.as_str(), 0o644),
         ] {
             tree.put(path, Content::Bytes(text.as_bytes().to_vec()), mode);
         }
-        tree.put("/bin/busybox", Content::Copy(busybox), 0o755);
-        tree.files.extend(self.files.clone());
-        tree.write()
+        tree.put("/bin/busybox", Content::Copy(busybox()?), 0o755);
+        Ok(tree)
     }
 
-    fn write(&self) -> Result<Vec<u8>, Error> {
-        let mut directories: BTreeSet<PathBuf> =
+    /// Adds the script and the list of modules.
+    pub(super) fn put_orders(&mut self, script: &str, modules: &[PathBuf]) {
+        let list: String = modules.iter().map(|file| format!("{}\n", file.display())).collect();
+        self.put("/spile/script", Content::Bytes(script.as_bytes().to_vec()), 0o644);
+        self.put("/spile/modules", Content::Bytes(list.into_bytes()), 0o644);
+    }
+
+    /// The files that `other` lacks, or has with another content or other permissions.
+    pub(super) fn without(&self, other: &Tree) -> Tree {
+        let own = self.files.iter().filter(|(path, file)| other.files.get(*path) != Some(*file));
+        Tree { files: own.map(|(path, file)| (path.clone(), file.clone())).collect() }
+    }
+
+    /// What decides the bytes of its archive; of files of the host, that they are the same and unchanged.
+    pub(super) fn identity(&self) -> Vec<u8> {
+        let mut text = Vec::new();
+        let mut copied = Vec::new();
+        for (path, (content, mode)) in &self.files {
+            text.extend(format!("{mode:o} {path:?} ").into_bytes());
+            match content {
+                Content::Bytes(bytes) => {
+                    text.extend(format!("{} ", bytes.len()).into_bytes());
+                    text.extend(bytes);
+                }
+                Content::Link(to) => text.extend(format!("to {to:?}").into_bytes()),
+                Content::Copy(host) => {
+                    text.extend(format!("of {host:?}").into_bytes());
+                    copied.push(host.clone());
+                }
+            }
+            text.push(b'\n');
+        }
+        text.extend(Inputs::of(copied).to_text().into_bytes());
+        text
+    }
+
+    /// The archive, to be unpacked by the kernel when it boots: with the directories of the base system.
+    pub(super) fn initial(&self) -> Result<Vec<u8>, Error> {
+        self.write(true)
+    }
+
+    /// The archive, to be unpacked in a guest that has booted: it changes nothing of the base system's directories, and what would
+    /// be hidden by a mount after a boot is left out.
+    pub(super) fn later(&self) -> Result<Vec<u8>, Error> {
+        let is_hidden = |path: &Path| ["/proc", "/sys", "/dev"].iter().any(|mount| path.starts_with(mount));
+        let seen = self.files.iter().filter(|(path, _)| !is_hidden(path));
+        Tree { files: seen.map(|(path, file)| (path.clone(), file.clone())).collect() }.write(false)
+    }
+
+    /// `base`: with the directories and devices of the base system.
+    fn write(&self, base: bool) -> Result<Vec<u8>, Error> {
+        let existing: BTreeSet<PathBuf> =
             ["/proc", "/sys", "/dev", "/root", "/run", "/mnt", "/spile/out", "/var/tmp"].map(PathBuf::from).into();
+        let mut directories = existing.clone();
         let parents = self.files.keys().filter_map(|path| path.parent());
         directories.extend(parents.map(Path::to_path_buf));
         for directory in directories.clone() {
             directories.extend(directory.ancestors().map(Path::to_path_buf));
         }
+        if !base {
+            directories.retain(|directory| {
+                directory != Path::new("/tmp") && !existing.iter().any(|there| there.starts_with(directory))
+            });
+        }
         let mut archive = Archive::default();
         let mut add = || {
             for directory in directories.iter().filter(|directory| directory.parent().is_some()) {
                 archive.directory(&name_in(directory), 0o755)?;
+            }
+            if !base {
+                return Ok(());
             }
             archive.directory("tmp", 0o1777)?;
             // The kernel opens the console for init before anything is mounted on /dev.
@@ -202,8 +265,41 @@ mod tests {
     fn parents_come_before_their_files() {
         let mut tree = Tree::default();
         tree.put("/a/b/c", Content::Bytes(b"x".to_vec()), 0o644);
-        let bytes = tree.write().expect("written");
+        let bytes = tree.write(true).expect("written");
         let at = |name: &[u8]| bytes.windows(name.len()).position(|window| window == name).expect("in the archive");
         assert!(at(b"a\0") < at(b"a/b\0") && at(b"a/b\0") < at(b"a/b/c\0"));
+    }
+
+    #[test]
+    fn an_archive_for_a_booted_guest_leaves_its_system_alone() {
+        let mut tree = Tree::default();
+        for path in ["/dev/shm/hidden", "/tmp/seen", "/root/deep/seen", "/usr/bin/seen"] {
+            tree.put(path, Content::Bytes(b"x".to_vec()), 0o644);
+        }
+        let bytes = tree.later().expect("written");
+        let has = |name: &[u8]| bytes.windows(name.len()).any(|window| window == name);
+        assert!(has(b"0tmp/seen\0") && has(b"0root/deep\0") && has(b"0usr\0") && has(b"0usr/bin/seen\0"));
+        assert!(!has(b"hidden") && !has(b"dev/null") && !has(b"0tmp\0") && !has(b"0root\0"));
+    }
+
+    #[test]
+    fn what_changes_an_archive_changes_its_identity() {
+        let directory = tempfile::tempdir().expect("a temporary directory");
+        let file = directory.path().join("file");
+        fs::write(&file, "1").expect("writable");
+        let mut tree = Tree::default();
+        tree.put("/a", Content::Copy(file.clone()), 0o644);
+        let before = tree.identity();
+        assert_eq!(tree.clone().identity(), before);
+        fs::write(&file, "12").expect("writable");
+        let changed = tree.identity();
+        assert_ne!(changed, before);
+        let mut other = tree.clone();
+        other.put("/a", Content::Copy(file.clone()), 0o755);
+        assert_ne!(other.identity(), changed);
+        other.put("/b", Content::Link(file), 0o777);
+        let rest = other.without(&tree);
+        assert_eq!(rest.files.keys().collect::<Vec<_>>(), [Path::new("/a"), Path::new("/b")]);
+        assert!(tree.without(&other).files.len() == 1 && tree.without(&tree).files.is_empty());
     }
 }

@@ -7,6 +7,9 @@
 //! script is a shell script (busybox) run as root; there are the users `user` (4242) and `service` (990). Files that
 //! the script leaves in `/spile/out` are returned, with the kernel log as `dmesg`.
 //!
+//! A boot takes seconds where guests are emulated: with [`Guest::saved_states`] a guest goes on from the saved state of one that
+//! had booted ([`template`]).
+//!
 //!     let mut guest = Guest::new(Kernel::newest()?);
 //!     guest.script("uname -r; insmod /root/x.ko").copy("target/x.ko", "/root/x.ko")?;
 //!     let outcome = guest.start(Streams::inherit())?.wait()?;
@@ -25,15 +28,18 @@ mod kernel;
 mod libraries;
 mod machine;
 mod module_table;
+mod monitor;
 mod qemu;
+mod receiver;
 mod session;
 mod streams;
+mod template;
 
 pub use acceleration::Acceleration;
 pub use error::Error;
-pub use examination::Monitor;
 pub use kernel::{Kernel, compare_releases};
 pub use machine::{BOOT, End, Guest, Interrupter, Outcome, Running};
 pub use module_table::module_name;
+pub use monitor::Monitor;
 pub use session::{Session, SessionEnd, TARGET_NOT_LOADED};
 pub use streams::Streams;

@@ -10,14 +10,17 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use spile_base::cache::Settings;
 use spile_base::scratch::Scratch;
 
 use super::acceleration::Acceleration;
 use super::error::Error;
-use super::examination::{Examiner, Monitor};
+use super::examination::Examiner;
 use super::initramfs::{Content, Tree, mode_of};
 use super::kernel::Kernel;
+use super::monitor::Monitor;
 use super::streams::{Control, Shared, Streams};
+use super::template::{self, Wanted};
 use super::{choice, qemu, streams};
 
 /// Time limit for a guest to start its script, also with TCG on a busy machine; see [`Guest::boot_limit`].
@@ -30,6 +33,9 @@ const SHUT_DOWN: Duration = Duration::from_secs(20);
 pub struct Guest {
     kernel: Kernel,
     tree: Tree,
+    /// Of these, the files that are in the saved state.
+    common: Tree,
+    saved_states: Option<Settings>,
     modules: Vec<String>,
     offered_modules: Vec<String>,
     extra_modules: Vec<PathBuf>,
@@ -50,6 +56,8 @@ impl Guest {
         Guest {
             kernel,
             tree: Tree::default(),
+            common: Tree::default(),
+            saved_states: None,
             modules: Vec::new(),
             offered_modules: Vec::new(),
             extra_modules: Vec::new(),
@@ -100,6 +108,21 @@ impl Guest {
     pub fn program(&mut self, host: impl AsRef<Path>, path: impl AsRef<Path>) -> Result<&mut Guest, Error> {
         self.tree.put_program(host.as_ref(), path.as_ref())?;
         Ok(self)
+    }
+
+    /// The files so far are the same in many guests: they are saved with its state (see [`Guest::saved_states`]), and need not be
+    /// copied into each.
+    pub fn common(&mut self) -> &mut Guest {
+        self.common = self.tree.clone();
+        self
+    }
+
+    /// Goes on from a saved state in this cache, instead of booting, where that is possible: at the second start of guests that
+    /// are the same but for their own files and scripts, one is booted and its state is saved. Such guests have the same place of
+    /// their kernel in memory.
+    pub fn saved_states(&mut self, cache: Settings) -> &mut Guest {
+        self.saved_states = Some(cache);
+        self
     }
 
     /// Loads a module of the kernel itself, and its dependencies, before the script starts.
@@ -169,17 +192,12 @@ impl Guest {
         self.parameter("sysrq_always_enabled")
     }
 
-    /// Boots the guest; returns once qemu runs.
+    /// Boots or resumes the guest; returns once qemu runs.
     pub fn start(&self, mut streams: Streams) -> Result<Running, Error> {
         let acceleration =
             self.acceleration.unwrap_or_else(|| choice::choose(&mut *streams.notice, || try_kvm(&self.kernel)));
         let mut tree = self.tree.clone();
         let modules = tree.put_modules(&self.kernel, &self.modules, &self.offered_modules, &self.extra_modules)?;
-        let archive = tree.archive(&self.script, &modules)?;
-        // Private: who connects to its sockets first decides what the guest does.
-        let directory = Scratch::new().map_err(Error::file("making a directory in", std::env::temp_dir()))?;
-        let initrd = directory.path().join("initrd");
-        fs::write(&initrd, archive).map_err(Error::file("writing", &initrd))?;
         // Debian's kernels test each algorithm of their crypto library at boot: more than half of its instructions.
         let append =
             format!("console=ttyS0 no_timer_check cryptomgr.notests quiet panic=-1 oops=panic{}", self.parameters);
@@ -187,13 +205,43 @@ impl Guest {
             emulator: self.emulator.as_deref(),
             acceleration,
             kernel: &self.kernel.image,
-            initrd: &initrd,
+            initrd: None,
             append: &append,
             memory_mib: self.memory_mib,
             cpus: self.cpus,
+            memory: qemu::Memory::Anonymous,
         };
-        let start = Instant::now();
-        let (child, ports) = qemu::start(&machine, directory.path())?;
+        let can_resume = acceleration == Acceleration::Tcg && self.emulator.is_none() && !self.examined;
+        let resumed = self.saved_states.as_ref().filter(|_| can_resume).and_then(|settings| {
+            let wanted = Wanted {
+                machine,
+                release: &self.kernel.release,
+                common: &self.common,
+                tree: &tree,
+                script: &self.script,
+                modules: &modules,
+                boot_limit: self.boot_limit,
+            };
+            template::start(&wanted, settings, &mut *streams.notice)
+        });
+        let mut start = Instant::now();
+        let (child, ports, directory) = match resumed {
+            Some(resumed) => {
+                (streams.resumed)();
+                start = resumed.start;
+                (resumed.child, resumed.ports, resumed.directory)
+            }
+            None => {
+                let archive = tree.archive(&self.script, &modules)?;
+                // Private: who connects to its sockets first decides what the guest does.
+                let directory = Scratch::new().map_err(Error::file("making a directory in", std::env::temp_dir()))?;
+                let initrd = directory.path().join("initrd");
+                fs::write(&initrd, archive).map_err(Error::file("writing", &initrd))?;
+                let (child, ports) =
+                    qemu::start(&qemu::Machine { initrd: Some(&initrd), ..machine }, directory.path())?;
+                (child, ports, directory)
+            }
+        };
         let control_writer = ports.control.try_clone().map_err(Error::file("sharing", "the control port"))?;
         let examiner = match self.examined {
             true => Some(Examiner::new(&ports, self.cpus).map_err(Error::file("sharing", "the console"))?),

@@ -7,14 +7,18 @@
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
+use std::os::fd::{AsRawFd, BorrowedFd, RawFd};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use nix::fcntl::{FcntlArg, FdFlag, fcntl};
+
 use super::acceleration::Acceleration;
 use super::error::Error;
+use super::receiver;
 
 /// Names of the ports ttyS0 to ttyS3, in this order, and of the monitor.
 const PORTS: [&str; 5] = ["console", "stdout", "stderr", "control", MONITOR];
@@ -27,16 +31,44 @@ const MESSAGES: &str = "messages";
 const SHOWN: u64 = 2048;
 
 /// qemu's arguments besides the ports.
+#[derive(Clone, Copy)]
 pub(super) struct Machine<'a> {
     /// None: the one that is installed.
     pub(super) emulator: Option<&'a Path>,
     pub(super) acceleration: Acceleration,
     pub(super) kernel: &'a Path,
-    pub(super) initrd: &'a Path,
+    /// None: nothing reads it, as the guest has booted.
+    pub(super) initrd: Option<&'a Path>,
     pub(super) append: &'a str,
     pub(super) memory_mib: u32,
     pub(super) cpus: u32,
+    pub(super) memory: Memory<'a>,
 }
+
+/// Where the guest's memory is.
+#[derive(Clone, Copy)]
+pub(super) enum Memory<'a> {
+    /// In qemu's own.
+    Anonymous,
+    /// In this file, to be resumed from.
+    Saved(&'a File),
+    /// As it is in this file; what the guest changes is its own. The monitor is asked for the rest of its state.
+    Resumed(&'a File),
+}
+
+impl<'a> Memory<'a> {
+    /// The file, and the value of qemu's `share`.
+    fn file(self) -> Option<(&'a File, &'static str)> {
+        match self {
+            Memory::Anonymous => None,
+            Memory::Saved(file) => Some((file, "on")),
+            Memory::Resumed(file) => Some((file, "off")),
+        }
+    }
+}
+
+/// The file of the region ([`super::receiver`]) in the private directory of a qemu whose memory is in a file.
+pub(super) const REGION: &str = "region";
 
 /// The guest's side of ttyS0 to ttyS3, and qemu's monitor.
 pub(super) struct Ports {
@@ -83,9 +115,32 @@ pub(super) fn start(machine: &Machine, directory: &Path) -> Result<(Child, Ports
     }
     command.args(["-smp", &machine.cpus.to_string(), "-m", &format!("{}M", machine.memory_mib)]);
     command.args(["-display", "none", "-nodefaults", "-no-user-config", "-no-reboot"]);
-    command.arg("-kernel").arg(machine.kernel);
-    command.arg("-initrd").arg(machine.initrd);
+    let kernel = std::path::absolute(machine.kernel).map_err(Error::file("finding", machine.kernel))?;
+    command.arg("-kernel").arg(kernel);
+    if let Some(initrd) = machine.initrd {
+        command.arg("-initrd").arg(initrd);
+    }
     command.args(["-append", machine.append]);
+    if let Some((file, share)) = machine.memory.file() {
+        // Commands to the monitor name files in it.
+        command.current_dir(directory);
+        // Not by its name, which may be another file's meanwhile.
+        let inherited = inherit(&mut command, file);
+        command.arg("-object").arg(format!(
+            "memory-backend-file,id=memory,size={}M,mem-path=/proc/self/fd/{inherited},share={share}",
+            machine.memory_mib
+        ));
+        command.args(["-machine", "memory-backend=memory"]);
+        command.arg("-object").arg(format!(
+            "memory-backend-file,id={REGION},size={}M,mem-path={REGION},share={share}",
+            receiver::REGION_MIB
+        ));
+        // As the only one that has the region, it can be saved and resumed.
+        command.arg("-device").arg(format!("ivshmem-plain,memdev={REGION},master=on"));
+    }
+    if let Memory::Resumed(_) = machine.memory {
+        command.args(["-incoming", "defer"]);
+    }
     let mut listeners = Vec::new();
     for name in PORTS {
         let path = directory.join(name);
@@ -144,6 +199,21 @@ fn die_with_parent(command: &mut Command) {
     unsafe {
         command.pre_exec(|| nix::sys::prctl::set_pdeathsig(nix::sys::signal::Signal::SIGKILL).map_err(io::Error::from));
     }
+}
+
+/// The command's program has this file open, by the returned number.
+fn inherit(command: &mut Command, file: &File) -> RawFd {
+    let number = file.as_raw_fd();
+    let open = move || {
+        // SAFETY: between fork and exec, what this process has open is open.
+        let file = unsafe { BorrowedFd::borrow_raw(number) };
+        fcntl(file, FcntlArg::F_SETFD(FdFlag::empty())).map(drop).map_err(io::Error::from)
+    };
+    // SAFETY: fcntl(2) is one system call; it takes no lock and allocates nothing between fork and exec.
+    unsafe {
+        command.pre_exec(open);
+    }
+    number
 }
 
 /// The connections in the listeners' order; empty if qemu exits or does not connect.

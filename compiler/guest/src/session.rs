@@ -12,6 +12,7 @@ use std::time::Duration;
 use nix::sys::signal::{SaFlags, SigAction, SigHandler, SigSet, Signal, sigaction};
 
 use shell_words::quote;
+use spile_base::cache::Settings;
 
 use super::dependencies::ModuleDependencies;
 use super::error::Error;
@@ -36,6 +37,8 @@ pub struct Session {
     pub extra_modules: Vec<PathBuf>,
     /// Programs and libraries of the host that the script probes; they are copied to the same path.
     pub programs: Vec<PathBuf>,
+    /// The cache of saved states, for [`Guest::saved_states`].
+    pub saved_states: Settings,
     /// A rehearsal: loading, arming and unloading of the module are reported at the end and affect the status.
     pub rehearsal: bool,
 }
@@ -133,7 +136,8 @@ impl Session {
 
     fn prepare(&self) -> Result<Guest, Error> {
         let mut guest = Guest::new(self.kernel.clone());
-        guest.program(&self.loader, LOADER)?.copy(&self.module, self.module_path())?;
+        guest.program(&self.loader, LOADER)?.common();
+        guest.saved_states(self.saved_states.clone()).copy(&self.module, self.module_path())?;
         let mut script = LOAD.to_string();
         for module in &self.modules {
             guest.offer_module(module);

@@ -29,6 +29,8 @@ pub struct Streams {
     pub file: FileReceiver,
     /// Called with a line about each step that takes long.
     pub notice: Box<dyn FnMut(&str) + Send>,
+    /// Called if the guest goes on from a saved state.
+    pub resumed: Box<dyn FnMut() + Send>,
     /// Called when the guest has booted and starts the script.
     pub ready: Box<dyn FnMut() + Send>,
     /// Commands of a session for its loader while that runs, a line each, such as `disable 3`.
@@ -44,6 +46,7 @@ impl Streams {
             console: Box::new(io::sink()),
             file: Box::new(|_, _| {}),
             notice: Box::new(|_| {}),
+            resumed: Box::new(|| {}),
             ready: Box::new(|| {}),
             commands: None,
         }

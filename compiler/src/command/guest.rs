@@ -124,6 +124,9 @@ pub(super) fn run(
     let mut streams = spile_guest::Streams::inherit();
     let booting = Booting::start(&session.reporter);
     booting.show_in(&mut streams);
+    if session.reporter.shows_details() {
+        streams.resumed = Box::new(|| spile_abi::say::say("The virtual machine was resumed, not booted.\n"));
+    }
     if std::env::var_os(spile_replay::top::COMMANDS).is_some() {
         streams.commands = Some(Box::new(std::io::stdin()));
     }
@@ -164,6 +167,7 @@ pub(super) fn run(
         modules: targets.iter().filter(|name| !in_object(name)).cloned().collect(),
         extra_modules: objects.clone(),
         programs,
+        saved_states: session.options.build.cache_settings().of_guests(),
     };
     let ended = guest.run(streams);
     // If it did not boot.

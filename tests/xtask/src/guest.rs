@@ -8,6 +8,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
+use spile_base::cache::{DEFAULT_LIMIT, Settings};
 use spile_guest::{Acceleration, End, Guest, Kernel, Running, Streams};
 
 use crate::family::Family;
@@ -63,6 +64,7 @@ pub fn run(options: &Options) -> Result<ExitCode> {
         Some(system) => {
             let mut guest = Guest::new(only_kernel(system)?);
             with_programs(&mut guest, &crate::root())?;
+            guest.common();
             guest
         }
         None => {
@@ -73,12 +75,17 @@ pub fn run(options: &Options) -> Result<ExitCode> {
                 place.kernel = trusting::kernel(&place.kernel, certificate, &directory.path().join("vmlinux"))?;
             }
             let mut guest = equipped(&crate::root(), &place)?;
+            guest.common();
             if options.family {
                 with_family(&mut guest, &Family::build(&crate::root(), &place)?)?;
             }
             guest
         }
     };
+    // That kernel is made for this guest alone.
+    if options.trust.is_none() {
+        guest.saved_states(saved_states(&crate::root()));
+    }
     for file in &options.file {
         let name = file.file_name().with_context(|| format!("{} is no file", file.display()))?;
         guest.program(file, Path::new("/root").join(name))?;
@@ -128,6 +135,13 @@ pub fn woken(running: &mut Running) {
             std::thread::sleep(SLEEP);
         }
     });
+}
+
+/// The cache of saved states of all guests, also those of `spile --guest` in tests that have caches of their own: in SPILE_GUEST_CACHE_DIR,
+/// else in target/.
+pub fn saved_states(root: &Path) -> Settings {
+    // The tests of one kernel use about eight.
+    Settings { directory: Some(root.join("target/guests")), limit: 2 * DEFAULT_LIMIT, poisoned: false }.of_guests()
 }
 
 /// The kernel of the system below `root`, which has one.

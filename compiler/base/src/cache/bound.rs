@@ -6,6 +6,7 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
+use super::beside::{BESIDE, remove_both, size_beside};
 use super::{Cache, Kind, LOCK, NEW, STRAY, entry};
 
 /// One entry, as `--cache show` lists it.
@@ -15,7 +16,7 @@ pub struct CacheEntry {
     pub kind: Kind,
     /// Its file.
     pub path: PathBuf,
-    /// Bytes.
+    /// Bytes on the disk, with what is beside it.
     pub size: u64,
     /// Last use.
     pub used: SystemTime,
@@ -99,7 +100,7 @@ impl Cache {
             if keep == Some(found.path.as_path()) {
                 continue;
             }
-            if std::fs::remove_file(&found.path).is_ok() {
+            if remove_both(&found.path).is_ok() {
                 size -= found.size;
                 removed = (removed.0 + 1, removed.1 + found.size);
             }
@@ -109,7 +110,8 @@ impl Cache {
 
     fn remove_strays(&self) {
         for (_, path, name) in self.files() {
-            let stray = name.starts_with(NEW) || name.ends_with(LOCK);
+            let alone = |entry: &str| !path.with_file_name(entry).exists();
+            let stray = name.starts_with(NEW) || name.ends_with(LOCK) || name.strip_suffix(BESIDE).is_some_and(alone);
             let used = std::fs::metadata(&path).and_then(|metadata| metadata.modified());
             let old = used.is_ok_and(|used| used.elapsed().is_ok_and(|age| age > STRAY));
             if stray && old {
@@ -122,7 +124,8 @@ impl Cache {
         let entry = |name: &str| name.len() == 32 && name.bytes().all(|byte| byte.is_ascii_hexdigit());
         let found = self.files().into_iter().filter(|(_, _, name)| entry(name)).filter_map(|(kind, path, _)| {
             let metadata = std::fs::metadata(&path).ok()?;
-            Some(CacheFile { kind, path, size: metadata.len(), used: metadata.modified().ok()? })
+            let size = metadata.len() + size_beside(&path);
+            Some(CacheFile { kind, path, size, used: metadata.modified().ok()? })
         });
         found.collect()
     }

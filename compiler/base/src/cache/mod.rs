@@ -9,6 +9,7 @@
 //! A cache that cannot be used (no home, a read-only or full disk, a directory that others can write to, or one above
 //! or below it) only costs time; the reason is in [`Cache::take_notices`].
 
+mod beside;
 mod bound;
 mod entry;
 mod inputs;
@@ -46,11 +47,14 @@ pub enum Kind {
     Library,
     /// A fetched file with debug information.
     Debug,
+    /// The saved state of a guest that has booted; its memory is beside it.
+    Guest,
 }
 
 impl Kind {
     /// All kinds.
-    pub const ALL: [Kind; 6] = [Kind::Runtime, Kind::Embedded, Kind::Module, Kind::Index, Kind::Library, Kind::Debug];
+    pub const ALL: [Kind; 7] =
+        [Kind::Runtime, Kind::Embedded, Kind::Module, Kind::Index, Kind::Library, Kind::Debug, Kind::Guest];
 
     /// Name of the directory, and in listings.
     pub fn name(self) -> &'static str {
@@ -61,6 +65,7 @@ impl Kind {
             Kind::Index => "index",
             Kind::Library => "library",
             Kind::Debug => "debug",
+            Kind::Guest => "guest",
         }
     }
 }
@@ -210,7 +215,7 @@ impl Cache {
 
     fn remove(&self, path: &Path) {
         if !self.read_only {
-            let _ = std::fs::remove_file(path);
+            let _ = beside::remove_both(path);
         }
     }
 

@@ -33,6 +33,14 @@ impl Settings {
         let limit = limit.map_or(DEFAULT_LIMIT, |mib| mib.saturating_mul(1 << 20));
         Settings { directory, limit, poisoned: false }
     }
+
+    /// The same for the saved states of guests: if there is a cache, they are in `$SPILE_GUEST_CACHE_DIR` where that is set. Many
+    /// caches can share them then.
+    #[must_use]
+    pub fn of_guests(self) -> Settings {
+        let other = std::env::var_os("SPILE_GUEST_CACHE_DIR").filter(|value| !value.is_empty()).map(PathBuf::from);
+        Settings { directory: self.directory.map(|directory| other.unwrap_or(directory)), ..self }
+    }
 }
 
 /// The usable part of a cache.

@@ -195,6 +195,9 @@ impl BuildContext {
                 command.env("XTASK", std::env::current_exe().unwrap_or_default());
                 command.env("SPILE", &self.spile).env("RELEASE", &self.place.kernel.release).env("ROOT", &self.root);
                 command.env(crate::guest::RELEASE_OF_TEST, &self.place.kernel.release);
+                if let Some(directory) = crate::guest::saved_states(&self.root).directory {
+                    command.env("SPILE_GUEST_CACHE_DIR", directory);
+                }
                 command.env("CACHE", self.cache_seed()?).env("COMPILE_ONCE", self.compile_once()?);
                 let modules = self.modules_of(test)?;
                 let modules: Vec<String> = modules.iter().map(|module| format!("-d {}", module.display())).collect();
