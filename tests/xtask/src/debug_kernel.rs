@@ -54,7 +54,7 @@ pub struct Options {
 /// Builds the debug kernel if it is missing, and runs the tests on it.
 pub fn run(options: &Options) -> Result<ExitCode> {
     if options.kcsan {
-        let place = Build::kcsan(options.jobs).place()?;
+        let place = place_with_races(options.jobs)?;
         return crate::smp::run_in(&crate::smp::Options::on_kcsan(options.seconds, &options.names), place);
     }
     let place = place(options.jobs)?;
@@ -68,6 +68,11 @@ pub fn run(options: &Options) -> Result<ExitCode> {
         all: false,
     };
     crate::test::run_in(&tests, place)
+}
+
+/// The kernel that looks for data races, built with this many processes if it is missing.
+pub fn place_with_races(jobs: u32) -> Result<Place> {
+    Build::kcsan(jobs).place()
 }
 
 /// The debug kernel, built with this many processes if it is missing.

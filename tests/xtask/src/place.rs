@@ -144,6 +144,11 @@ impl Place {
         matches!(self.system, System::Modules(_))
     }
 
+    /// Whether the kernel looks for data races, of its own code too.
+    pub fn reports_races(&self) -> bool {
+        self.kernel.release.ends_with(KCSAN_SUFFIX)
+    }
+
     /// Factor for time limits: a debug kernel is slower.
     pub fn slowness(&self) -> u32 {
         if self.is_own_build() { 6 } else { 1 }

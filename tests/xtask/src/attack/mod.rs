@@ -21,6 +21,7 @@ mod run;
 mod script;
 
 use std::fs;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{ExitCode, Stdio};
 use std::time::{Duration, Instant};
@@ -69,6 +70,9 @@ pub struct Options {
     /// On the kernel of `cargo xtask debug-kernel`, which checks itself
     #[arg(long, conflicts_with = "kernel")]
     debug_kernel: bool,
+    /// On the kernel of `cargo xtask debug-kernel --kcsan`, which looks for data races
+    #[arg(long, conflicts_with_all = ["kernel", "debug_kernel"])]
+    kcsan: bool,
 }
 
 /// Number of scripts that run at the same time.
@@ -84,9 +88,10 @@ const LONGEST: (u32, u32) = (10, 40);
 /// Runs random hostile scripts and reports those that do harm.
 pub fn run(options: &Options) -> Result<ExitCode> {
     let root = crate::root();
-    let place = match options.debug_kernel {
-        true => debug_kernel::place(2)?,
-        false => Place::find(options.kernel.as_deref())?,
+    let place = match options {
+        Options { debug_kernel: true, .. } => debug_kernel::place(2)?,
+        Options { kcsan: true, .. } => debug_kernel::place_with_races(2)?,
+        _ => Place::find(options.kernel.as_deref())?,
     };
     crate::programs::build_programs(&root)?;
     if let Some(wanted) = &options.list {
@@ -113,6 +118,7 @@ pub fn run(options: &Options) -> Result<ExitCode> {
             rounds.iter().map(|seeds| seeds.iter().map(|seed| generate::script(*seed, &known)).collect()).collect();
         for (round, outcome) in rounds.iter().zip(run::run(&runner, &rounds)?) {
             refused += outcome.refused;
+            keep_races(&outcome.races)?;
             if let Some(what) = outcome.broken {
                 broken += 1;
                 let (round, what) = if options.no_shrink {
@@ -150,6 +156,7 @@ fn listed(place: &Place, wanted: &str, options: &Options) -> Result<ExitCode> {
     for together in left.chunks(IN_ONE_GUEST) {
         for (round, outcome) in together.iter().zip(run::run(&runner, together)?) {
             refused += outcome.refused;
+            keep_races(&outcome.races)?;
             if let Some(what) = outcome.broken {
                 broken += 1;
                 report(round, &what)?;
@@ -161,6 +168,20 @@ fn listed(place: &Place, wanted: &str, options: &Options) -> Result<ExitCode> {
     let tried: usize = left.iter().map(Vec::len).sum();
     println!("{tried} scripts, {refused} refused, {broken} broke something");
     Ok(if broken == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// Adds reports of data races of the kernel's own code to target/attack/kcsan.txt: nothing that a script does, but they show what was looked at.
+fn keep_races(races: &[String]) -> Result<()> {
+    if races.is_empty() {
+        return Ok(());
+    }
+    fs::create_dir_all(directory())?;
+    let file = directory().join("kcsan.txt");
+    let open = fs::OpenOptions::new().create(true).append(true).open(&file);
+    let mut open = open.with_context(|| format!("opening {}", file.display()))?;
+    writeln!(open, "{}", races.join("\n\n")).with_context(|| format!("writing {}", file.display()))?;
+    println!("{} data races of the kernel's own code are in {}", races.len(), file.display());
+    Ok(())
 }
 
 /// The seeds of the scripts of each round for one guest, from the first seed on, at most `left`. All of a round have the same disturbance.

@@ -13,7 +13,7 @@ use spile_guest::Streams;
 
 use super::script::Script;
 use crate::place::Place;
-use crate::test::find_fault;
+use crate::test::{find_fault, is_race_of_kernel};
 use crate::{guest, measure, parallel};
 
 const DRIVER: &str = include_str!("driver.sh");
@@ -43,8 +43,9 @@ impl Disturbance {
 /// Kernel parameters that make a guest panic at the first fault, so that nothing after it hides it. The last one: after an
 /// emulated cmpxchg16b (QEMU 10.0) the flags have bits of another register, the trap flag for one, where a breakpoint
 /// follows, as in mm/slub.c (X86_FEATURE_CX16 is 4 * 32 + 13).
-const PARAMETERS: [&str; 5] =
-    ["panic_on_warn=1", "softlockup_panic=1", "hung_task_panic=1", "oops=panic", "clearcpuid=141"];
+const PARAMETERS: [&str; 4] = ["softlockup_panic=1", "hung_task_panic=1", "oops=panic", "clearcpuid=141"];
+/// The same for warnings. Not where the kernel looks for data races: it panics at those of its own code.
+const PANIC_AT_WARNING: &str = "panic_on_warn=1";
 /// Time limits in seconds for compiling one script; and for running one.
 const COMPILING: &str = "300";
 const RUNNING: Duration = Duration::from_secs(120);
@@ -74,6 +75,8 @@ pub struct Tried {
     pub refused: u64,
     /// What harm was done, by at least one of the scripts or by all together.
     pub broken: Option<String>,
+    /// What the kernel reported of data races of its own code.
+    pub races: Vec<String>,
 }
 
 /// How scripts are run.
@@ -131,6 +134,7 @@ pub fn run(runner: &Runner, rounds: &[Round]) -> Result<Vec<Tried>> {
             }
             let log = part(format!("{round}.log")).unwrap_or_default();
             tried[round].add(judge_log(&log, Disturbance::of(rounds[round][0].seed)));
+            tried[round].races.extend(races_of_kernel(&log));
         }
         if !open.is_empty() {
             let died = open.remove(0);
@@ -218,6 +222,9 @@ fn judge(end: &str, messages: &str) -> Outcome {
     }
 }
 
+/// The end of the rule below a report of KCSAN (kernel/kcsan/report.c), and the most lines of one.
+const END_OF_REPORT: &str = "==================================================================";
+const LONGEST_REPORT: usize = 80;
 /// What the kernel logs of a program that a fault ends.
 const CRASHED: [&str; 2] = ["]: segfault at ", "] trap "];
 
@@ -237,6 +244,22 @@ fn judge_log(log: &str, disturbance: Disturbance) -> Outcome {
     Outcome::Broken(format!("kernel log: {}", shown.join("\n")))
 }
 
+/// The reports of data races of the kernel's own code, each up to its second rule.
+fn races_of_kernel(log: &str) -> Vec<String> {
+    let lines: Vec<&str> = log.lines().collect();
+    let starts = (0..lines.len()).filter(|at| is_race_of_kernel(lines[*at]));
+    let report = |start: usize| {
+        let length = lines[start..].iter().position(|line| line.ends_with(END_OF_REPORT));
+        lines[start..]
+            .iter()
+            .take(length.unwrap_or(LONGEST_REPORT).min(LONGEST_REPORT))
+            .copied()
+            .collect::<Vec<_>>()
+            .join("\n")
+    };
+    starts.map(report).collect()
+}
+
 /// The results from a guest, and the end of its console.
 fn one_guest(runner: &Runner, rounds: &[Round], open: &[Sessions]) -> Result<(BTreeMap<String, Vec<u8>>, String)> {
     let Runner { place, seconds, longest, directory } = runner;
@@ -244,6 +267,9 @@ fn one_guest(runner: &Runner, rounds: &[Round], open: &[Sessions]) -> Result<(BT
     guest.write("/root/driver.sh", DRIVER, 0o644);
     for parameter in PARAMETERS {
         guest.parameter(parameter);
+    }
+    if !place.reports_races() {
+        guest.parameter(PANIC_AT_WARNING);
     }
     // Nothing asks for leaks here, and kmemleak takes the stack of each allocation, as KASAN does once more.
     if place.is_own_build() {
@@ -303,11 +329,26 @@ mod tests {
     }
 
     #[test]
+    fn data_races_of_the_kernel_are_kept() {
+        let rule = format!("[ 1.0] {END_OF_REPORT}");
+        let race =
+            |functions: &str| format!("{rule}\n[ 1.0] BUG: KCSAN: data-race in {functions}\n[ 1.0] read to\n{rule}\n");
+        let log = format!("[ 0.9] before\n{}[ 1.1] between\n{}", race("a / b"), race("c / d"));
+        let first = "[ 1.0] BUG: KCSAN: data-race in a / b\n[ 1.0] read to";
+        assert_eq!(races_of_kernel(&log).first().map(String::as_str), Some(first));
+        assert_eq!(races_of_kernel(&log).len(), 2);
+        let of = |log: &str| judge_log(log, Disturbance::of(0));
+        assert_eq!(of(&log), Outcome::Held);
+        let ours = race("probe_0 [attack_1] / probe_0 [attack_1]");
+        assert!(races_of_kernel(&ours).is_empty() && is_broken(&of(&ours)));
+    }
+
+    #[test]
     fn a_round_is_broken_by_one_of_its_scripts() {
         let mut tried = Tried::default();
         for outcome in [Outcome::Held, Outcome::Refused("no".into()), Outcome::Broken("a warning".into())] {
             tried.add(outcome);
         }
-        assert_eq!(tried, Tried { refused: 1, broken: Some("a warning\n".into()) });
+        assert_eq!(tried, Tried { refused: 1, broken: Some("a warning\n".into()), races: Vec::new() });
     }
 }

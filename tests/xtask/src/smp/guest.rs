@@ -19,6 +19,7 @@ use super::heartbeat::Heartbeat;
 use super::shapes::Shape;
 use crate::fixtures;
 use crate::place::Place;
+use crate::test::{DATA_RACE, is_race_of_kernel};
 
 /// Seconds of the guest that a script may take beyond its load; for a busy machine more.
 const BEYOND_LOAD: u64 = 60;
@@ -92,15 +93,9 @@ impl GuestResult {
     }
 }
 
-/// What KCSAN says before the names of the functions, those of modules with `[MODULE]`.
-const DATA_RACE: &str = "BUG: KCSAN: ";
-
 /// Whether a line of the kernel's log tells of something wrong. Data races of the kernel's own code are not.
 fn is_complaint(line: &str) -> bool {
-    match line.split_once(DATA_RACE) {
-        Some((_, functions)) => functions.contains('['),
-        None => ["WARNING:", "BUG:", "Oops"].iter().any(|word| line.contains(word)),
-    }
+    !is_race_of_kernel(line) && ["WARNING:", "BUG:", "Oops"].iter().any(|word| line.contains(word))
 }
 
 /// Runs the scripts, each with its module.

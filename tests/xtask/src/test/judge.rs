@@ -58,9 +58,17 @@ static TROUBLE: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(&words.join("|")).expect("a regular expression")
 });
 
+/// What KCSAN says before the names of the functions, those of modules with `[MODULE]`.
+pub const DATA_RACE: &str = "BUG: KCSAN: ";
+
+/// Whether a line of a kernel log reports a data race of the kernel's own code, which is no concern of a script.
+pub fn is_race_of_kernel(line: &str) -> bool {
+    line.split_once(DATA_RACE).is_some_and(|(_, functions)| !functions.contains('['))
+}
+
 /// The first line of a kernel log that reports a fault.
 pub fn find_fault(log: &str) -> Option<&str> {
-    log.lines().find(|line| TROUBLE.is_match(line))
+    log.lines().find(|line| TROUBLE.is_match(line) && !is_race_of_kernel(line))
 }
 
 /// All mismatches, a line or more each; empty: passed.

@@ -42,7 +42,7 @@ use nix::sys::statvfs::statvfs;
 use build::BuildContext;
 use find::Test;
 use judge::Observed;
-pub use judge::find_fault;
+pub use judge::{DATA_RACE, find_fault, is_race_of_kernel};
 use report::Report;
 use timings::{Part, Timings};
 use tree_lock::TreeLock;
