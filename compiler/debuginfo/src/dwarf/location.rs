@@ -54,6 +54,9 @@ fn missing(what: impl Into<String>) -> Fault {
 /// Operations and pieces of one expression; more is damage.
 const MAX_OPS: usize = 1000;
 
+/// Why there is no location: an operation jumps.
+const CONDITIONAL: &str = "its location depends on a condition";
+
 /// The limit for one variable at one address with all that its location leads to: pieces that point to objects in pieces,
 /// frames found by expressions, values passed by each caller.
 const LIMITS: Limits = Limits { depth: 8, work: 1 << 15, ..USUAL };
@@ -163,7 +166,13 @@ impl Translator<'_, '_> {
                 return Err(missing("its location goes on after its end"));
             }
             let before = self.ops.len();
-            partial = self.step(operation)?;
+            partial = match operation {
+                Operation::Bra { target } => {
+                    operations = self.choice(target, operations)?;
+                    Partial::Open
+                }
+                operation => self.step(operation)?,
+            };
             self.place.budget.work(1 + self.ops.len().saturating_sub(before))?;
         }
         if pieces.is_empty() {
@@ -329,13 +338,35 @@ impl Translator<'_, '_> {
             }
             Operation::TLS => self.unary(Op::InThread)?,
             Operation::Bra { .. } | Operation::Skip { .. } => {
-                return Err(missing("its location depends on a condition"));
+                return Err(missing(CONDITIONAL));
             }
             other => {
                 return Err(missing(format!("its location has an operation that is not known: {other:?}")));
             }
         }
         Ok(Partial::Open)
+    }
+
+    /// The one form of a condition that gcc writes without a loop, for minima and maxima: a jump over DW_OP_swap, and then
+    /// DW_OP_drop, so that the second of two values stays where the condition holds, else the top. Takes the operations behind the
+    /// jump and returns those behind the form.
+    fn choice(
+        &mut self,
+        target: i16,
+        mut behind: gimli::OperationIter<Bytes>,
+    ) -> Result<gimli::OperationIter<Bytes>, Fault> {
+        if (target, behind.next()?, behind.next()?) != (1, Some(Operation::Swap), Some(Operation::Drop)) {
+            return Err(missing(CONDITIONAL));
+        }
+        let (_, top, second) = (self.pop()?, self.pop()?, self.pop()?);
+        if top != second {
+            return Err(missing(CONDITIONAL));
+        }
+        self.kinds.push(top);
+        // With m = -(condition != 0): top ^ ((second ^ top) & m).
+        self.ops.extend([Op::Const(0), Op::Ne, Op::Neg, Op::Rot]);
+        self.ops.extend([Op::Swap, Op::Over, Op::Xor, Op::Rot, Op::Rot, Op::And, Op::Xor]);
+        Ok(behind)
     }
 
     fn implicit_pointer(&self, to: gimli::AttributeValue<Bytes>, offset: i64) -> Result<Location, Fault> {
