@@ -2,7 +2,7 @@
 
 //! What follows from single types: types without typedefs, sizes, members; and types by name.
 
-use std::collections::HashSet;
+use std::collections::{HashSet, VecDeque};
 
 use spile_abi::budget::{Budget, Exceeded, Limits, USUAL};
 
@@ -15,6 +15,15 @@ use crate::object::demangle::split_scope;
 
 /// Limit for one search for a member. Anonymous structs that nest deeper are a cycle of damaged entries.
 const MEMBERS: Limits = Limits { depth: 32, ..USUAL };
+
+/// A class that a search for a member has still to look at.
+struct Inherited {
+    id: TypeId,
+    /// The virtual bases that lead to it.
+    bases: Vec<VirtualBase>,
+    /// Its offset from the last of them.
+    offset: u64,
+}
 
 impl dyn Source {
     /// What it is without typedefs and qualifiers.
@@ -89,19 +98,30 @@ impl dyn Source {
             seen: HashSet::new(),
             candidates: Vec::new(),
         };
-        let found = self.find_member(id, (&[], 0), &mut search).map_err(MemberError::Debug)?;
+        let found = self.find_member(id, &mut search).map_err(MemberError::Debug)?;
         found.ok_or(MemberError::NoMember { candidates: search.candidates })
     }
 
-    /// `through`: the virtual bases that lead to the struct, and its offset from the last of them.
-    fn find_member(
+    /// The class's own members come before those of its bases, and those before what is in the bases' bases.
+    fn find_member(&self, id: TypeId, search: &mut Search) -> Result<Option<FoundMember>, Error> {
+        let mut waiting = VecDeque::from([Inherited { id, bases: Vec::new(), offset: 0 }]);
+        while let Some(next) = waiting.pop_front() {
+            let found = self.find_own_member(&next, search, &mut waiting)?;
+            if found.is_some() {
+                return Ok(found);
+            }
+        }
+        Ok(None)
+    }
+
+    /// The same of a struct and the anonymous ones in it; its bases are added to those that wait.
+    fn find_own_member(
         &self,
-        id: TypeId,
-        through: (&[VirtualBase], u64),
+        of: &Inherited,
         search: &mut Search,
+        waiting: &mut VecDeque<Inherited>,
     ) -> Result<Option<FoundMember>, Error> {
-        let (bases, offset) = through;
-        let (id, found) = self.resolve(id)?;
+        let (id, found) = self.resolve(of.id)?;
         let Type::Struct { members, .. } = found else { return Ok(None) };
         // Several members may have the same anonymous type; it need not be searched twice.
         if !search.seen.insert(id) {
@@ -111,16 +131,19 @@ impl dyn Source {
         // A struct's own member hides one of that name in a base, and gcc writes bases first.
         let is_it = |member: &&Member| member.name.as_deref() == Some(search.name);
         if let Some(own) = members.iter().find(is_it) {
-            let offset = offset.saturating_add(own.offset);
-            return Ok(Some(FoundMember { type_id: own.type_id, bases: bases.to_vec(), offset, bits: own.bits }));
+            let offset = of.offset.saturating_add(own.offset);
+            let (type_id, bits) = (own.type_id, own.bits);
+            return Ok(Some(FoundMember { type_id, bases: of.bases.clone(), offset, bits }));
         }
-        for member in self.bases_last(members)? {
-            let offset = offset.saturating_add(member.offset);
+        for member in members {
+            let offset = of.offset.saturating_add(member.offset);
+            let part = Inherited { id: member.type_id, bases: of.bases.clone(), offset };
             match member.name {
                 Some(own) => search.candidates.push(own),
+                None if self.is_base(member.type_id)? => waiting.push_back(part),
                 None => {
                     self.within(search.budget.enter())?;
-                    let found = self.find_member(member.type_id, (bases, offset), search)?;
+                    let found = self.find_own_member(&part, search, waiting)?;
                     search.budget.leave();
                     if found.is_some() {
                         return Ok(found);
@@ -129,28 +152,19 @@ impl dyn Source {
             }
         }
         for base in self.virtual_bases(id)? {
-            self.within(search.budget.enter())?;
-            let bases = [bases, &[VirtualBase { offset, ..base }]].concat();
-            let found = self.find_member(base.type_id, (&bases, 0), search)?;
-            search.budget.leave();
-            if found.is_some() {
-                return Ok(found);
-            }
+            let (id, offset) = (base.type_id, of.offset);
+            waiting.push_back(Inherited {
+                id,
+                bases: [&of.bases[..], &[VirtualBase { offset, ..base }]].concat(),
+                offset: 0,
+            });
         }
         Ok(None)
     }
 
-    /// The members in their order, after them the base classes: unnamed ones whose type has a name. What is in an anonymous union
-    /// is the struct's own.
-    fn bases_last(&self, members: Vec<Member>) -> Result<Vec<Member>, Error> {
-        let (mut own, mut bases) = (Vec::with_capacity(members.len()), Vec::new());
-        for member in members {
-            let is_base = member.name.is_none()
-                && matches!(self.resolve_outline(member.type_id)?, Type::Struct { name: Some(_), .. });
-            if is_base { bases.push(member) } else { own.push(member) }
-        }
-        own.append(&mut bases);
-        Ok(own)
+    /// Whether an unnamed member is a base class, whose type has a name. What is in an anonymous union is the struct's own.
+    fn is_base(&self, of_member: TypeId) -> Result<bool, Error> {
+        Ok(matches!(self.resolve_outline(of_member)?, Type::Struct { name: Some(_), .. }))
     }
 
     /// The result, or the error that the file exceeds a limit.
