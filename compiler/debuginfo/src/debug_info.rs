@@ -126,6 +126,12 @@ impl DebugInfo {
         }
     }
 
+    /// The function whose call is inlined innermost at an address of another one, which is that of
+    /// [`DebugInfo::function_at`]; that one where no call is inlined, or where the index of another machine's debug information is used.
+    pub fn innermost(&self, id: FunctionId, at: Address) -> Result<FunctionId, Error> {
+        self.0.innermost(id, at)
+    }
+
     /// Parameters, in order; those without a name are left out.
     pub fn parameters(&self, id: FunctionId) -> Result<Vec<Variable>, Error> {
         self.0.parameters(id)
@@ -144,6 +150,11 @@ impl DebugInfo {
         name: &str,
     ) -> Result<Result<FoundVariable, Unavailable>, Error> {
         self.0.variable(id, at, name)
+    }
+
+    /// The same of the innermost scope at the address that has one, calls inlined there included.
+    pub fn variable_around(&self, id: FunctionId, at: Address, name: &str) -> Result<VariableResult, Error> {
+        self.0.variable_around(id, at, name)
     }
 
     /// The parameters and then the locals in scope at an address of the function, each as [`DebugInfo::variable`] finds it: all of a
@@ -187,6 +198,11 @@ impl DebugInfo {
     /// The same as code of the function means it: that of the function's unit, if there is one.
     pub fn enumerator_for(&self, id: FunctionId, name: &str) -> Result<Option<i64>, Error> {
         self.0.enumerator_for(id, name)
+    }
+
+    /// Whether a type, which has neither typedefs nor qualifiers, is a reference of C++, which otherwise is a [`Type::Pointer`].
+    pub fn is_reference(&self, id: TypeId) -> Result<bool, Error> {
+        self.0.is_reference(id)
     }
 
     /// The virtual bases of a class of C++, which has neither typedefs nor qualifiers.

@@ -108,6 +108,12 @@ pub(super) fn resolve_in(
         })?,
         false => body_with(&function, address).ok_or_else(|| refused("its function has no entry".into()))?,
     };
+    // As for a debugger, and in SystemTap, the innermost function is the one that has the statement.
+    let innermost = match point.has("statement") {
+        true => debug.innermost(id, at).map_err(failed)?,
+        false => id,
+    };
+    let function = if innermost == id { function } else { debug.function(innermost).map_err(failed)? };
     let code = Code::of(point, object, resolver)?;
     let returning = point.has("return");
     let attachment = match returning {
@@ -129,7 +135,8 @@ pub(super) fn resolve_in(
     };
     let context = FunctionContext {
         object: object.clone(),
-        function: id,
+        function: innermost,
+        around: Some(id).filter(|id| *id != innermost),
         place: format!("{name} ({file}:{line})"),
         address: at,
         returning,

@@ -453,7 +453,15 @@ impl Finder<'_> {
             false => ([name, " (", file, ":", &line, ")"].concat(), ["@", file, ":", &line]),
         };
         let [at, file, colon, line] = file_and_line;
-        let context = FunctionContext { object: self.object.clone(), function: id, place, address, returning, entry };
+        let context = FunctionContext {
+            object: self.object.clone(),
+            function: id,
+            around: None,
+            place,
+            address,
+            returning,
+            entry,
+        };
         self.sites.push(Site {
             point: [&owner, ".function(\"", &quoted(name), at, file, colon, line, "\")", suffix].concat(),
             function: name.clone(),
@@ -476,6 +484,8 @@ pub(super) struct FunctionContext {
     pub object: Rc<Object>,
     /// The probed function.
     pub function: FunctionId,
+    /// The function with the code, where the probed one is inlined there and found by its address: its variables are in scope too.
+    pub around: Option<FunctionId>,
     /// For messages.
     pub place: String,
     /// Of the probed instruction.
@@ -495,7 +505,10 @@ impl FunctionContext {
     pub(super) fn found(&self, name: &str) -> Result<FoundVariable, ContextError> {
         let failed = |error: spile_debuginfo::Error| ContextError::DebugInfo(error.to_string());
         let debug = self.debug()?;
-        let found = debug.variable(self.function, self.address, name).map_err(failed)?;
+        let mut found = debug.variable(self.function, self.address, name).map_err(failed)?;
+        if let (Some(around), Err(Unavailable::Unknown)) = (self.around, &found) {
+            found = debug.variable_around(around, self.address, name).map_err(failed)?;
+        }
         // The entry of a function that stores its parameters at the places of the debug information only later.
         let early = self.object.is_program() && is_early(debug, self.function, &found);
         let is_late = || early || is_put_there(debug, self.function, self.address, name, &found);
@@ -611,8 +624,15 @@ impl Context for FunctionContext {
     fn at_entry(&self) -> Option<(Attachment, Rc<dyn Context>)> {
         let (address, attachment) = self.entry.clone()?;
         let (object, place) = (self.object.clone(), self.place.clone());
-        let context =
-            FunctionContext { object, function: self.function, place, address, returning: false, entry: None };
+        let context = FunctionContext {
+            object,
+            function: self.function,
+            around: self.around,
+            place,
+            address,
+            returning: false,
+            entry: None,
+        };
         Some((attachment, Rc::new(context)))
     }
 

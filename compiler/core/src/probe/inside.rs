@@ -185,6 +185,7 @@ impl Labels<'_, '_, '_> {
             let context = FunctionContext {
                 object: self.object.clone(),
                 function: id,
+                around: None,
                 place: format!("{name} ({file}:{}), label {}", label.line, label.name),
                 address: label.address,
                 returning: false,

@@ -158,6 +158,19 @@ impl Dwarf {
         Ok(())
     }
 
+    /// The function whose call is inlined innermost at an address of another one; that one where none is.
+    pub(super) fn innermost(&self, id: FunctionId, at: u64) -> Result<FunctionId, EntryError> {
+        let Some(scopes) = self.scopes(id, at)? else { return Ok(id) };
+        for die in scopes.inner.iter().rev() {
+            let (unit, entry) = self.store.entry(*die)?;
+            if entry.tag() == gimli::DW_TAG_inlined_subroutine {
+                let origin = self.store.reference_attr(unit, &entry, gimli::DW_AT_abstract_origin)?;
+                return Ok(origin.map_or(Ok(None), |origin| self.definition_of(origin))?.unwrap_or(id));
+            }
+        }
+        Ok(id)
+    }
+
     /// The innermost function that an entry is in.
     pub(super) fn subprogram_around(&self, inner: Die) -> Result<Option<Die>, EntryError> {
         self.instances.subprogram_around(&self.store, inner)

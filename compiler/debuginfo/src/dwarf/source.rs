@@ -68,12 +68,20 @@ impl Source for Dwarf {
         self.read(self.elf.flat(address).map_or(Ok(None), |at| self.function_around(at)))
     }
 
+    fn innermost(&self, id: FunctionId, at: Address) -> Result<FunctionId, Error> {
+        self.read(self.elf.flat(at).map_or(Ok(id), |at| Dwarf::innermost(self, id, at)))
+    }
+
     fn parameters(&self, id: FunctionId) -> Result<Vec<Variable>, Error> {
         self.read(self.read_parameters(id))
     }
 
     fn variable(&self, id: FunctionId, at: Address, name: &str) -> Result<VariableResult, Error> {
         self.read(self.find_variable(id, at, name))
+    }
+
+    fn variable_around(&self, id: FunctionId, at: Address, name: &str) -> Result<VariableResult, Error> {
+        self.read(self.find_variable_around(id, at, name))
     }
 
     fn variables(&self, id: FunctionId, at: Address) -> Result<Vec<(String, VariableResult)>, Error> {
@@ -102,6 +110,10 @@ impl Source for Dwarf {
 
     fn pointer_to_member(&self, id: TypeId) -> Result<Option<(String, Option<TypeId>)>, Error> {
         self.read(self.read_pointer_to_member(id))
+    }
+
+    fn is_reference(&self, id: TypeId) -> Result<bool, Error> {
+        self.read(self.read_is_reference(id))
     }
 
     fn static_member(&self, id: TypeId, name: &str) -> Result<VariableResult, Error> {

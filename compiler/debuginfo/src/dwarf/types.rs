@@ -334,6 +334,12 @@ impl Dwarf {
         Ok(Some((self.class_of_member(unit, &entry)?.unwrap_or_default(), self.type_of(unit, &entry)?)))
     }
 
+    pub(super) fn read_is_reference(&self, id: TypeId) -> Result<bool, EntryError> {
+        let (_, entry) = self.unrestricted(id.die())?;
+        let is_reference = matches!(entry.tag(), gimli::DW_TAG_reference_type | gimli::DW_TAG_rvalue_reference_type);
+        Ok(is_reference && id.dimensions == 0)
+    }
+
     /// The virtual bases of a class whose places its objects say as compilers for this ABI describe it.
     pub(super) fn read_virtual_bases(&self, id: TypeId) -> Result<Vec<VirtualBase>, EntryError> {
         let (unit, entry) = self.unrestricted(id.die())?;

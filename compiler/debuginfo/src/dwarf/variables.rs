@@ -179,7 +179,7 @@ impl Dwarf {
         match self.find_local(id, at, name)? {
             Some(found) => Ok(found),
             None if self.scopes_at(id, at)?.is_none() => Ok(Err(Unavailable::Unknown)),
-            None => self.optimized_out_or_global(id, name),
+            None => self.optimized_out_or_global(id, at, name),
         }
     }
 
@@ -193,26 +193,58 @@ impl Dwarf {
         let Some((scopes, at)) = self.scopes_at(id, at)?.zip(self.elf.flat(at)) else {
             return Ok(None);
         };
-        for scope in scopes.own.iter().rev().chain(scopes.inner.iter().rev()) {
-            let declared = self.variables_in(*scope)?;
-            // Code after the declaration refers to the last variable of a name.
-            if let Some(variable) = declared.iter().rev().find(|variable| variable.name == name) {
-                if variable.is_elsewhere() {
-                    return Ok(None);
-                }
-                return self.locate(variable, &scopes, at).map(Some);
-            }
-        }
-        Ok(None)
+        self.first_named(scopes.own.iter().rev().chain(scopes.inner.iter().rev()), &scopes, at, name)
     }
 
-    fn optimized_out_or_global(&self, id: FunctionId, name: &str) -> Result<VariableResult, EntryError> {
+    /// The variable `name` of the innermost scope at an address of the function that has one, calls inlined there included.
+    pub(super) fn find_variable_around(
+        &self,
+        id: FunctionId,
+        at: Address,
+        name: &str,
+    ) -> Result<VariableResult, EntryError> {
+        let Some((scopes, at)) = self.scopes_at(id, at)?.zip(self.elf.flat(at)) else {
+            return Ok(Err(Unavailable::Unknown));
+        };
+        let found = self.first_named(scopes.inner.iter().rev().chain(scopes.own.iter().rev()), &scopes, at, name)?;
+        Ok(found.unwrap_or(Err(Unavailable::Unknown)))
+    }
+
+    /// The variable `name` in the first of these scopes that has one, unless that is defined outside of functions.
+    fn first_named<'d>(
+        &self,
+        mut order: impl Iterator<Item = &'d Die>,
+        scopes: &Scopes,
+        at: u64,
+        name: &str,
+    ) -> Result<Option<VariableResult>, EntryError> {
+        let found = order.find_map(|scope| {
+            let declared = match self.variables_in(*scope) {
+                Ok(declared) => declared,
+                Err(damage) => return Some(Err(damage)),
+            };
+            // Code after the declaration refers to the last variable of a name.
+            declared.into_iter().rev().find(|variable| variable.name == name).map(Ok)
+        });
+        match found.transpose()? {
+            Some(variable) if !variable.is_elsewhere() => self.locate(&variable, scopes, at).map(Some),
+            _ => Ok(None),
+        }
+    }
+
+    fn optimized_out_or_global(&self, id: FunctionId, at: Address, name: &str) -> Result<VariableResult, EntryError> {
         // The compiler may omit variables from a copy that it has optimised out there.
         let declared = self.variables_in(id.die())?;
-        if declared.iter().any(|variable| variable.name == name && !variable.is_elsewhere()) {
-            return Ok(Err(Unavailable::OptimizedOut));
+        let is_it = |variable: &&Declared| variable.name == name && !variable.is_elsewhere();
+        let Some(variable) = declared.iter().find(is_it) else { return self.find_global_of_unit(id, name) };
+        // Where a static one is, gcc says only once for all inlined copies.
+        if let Some((scopes, flat)) = self.scopes_at(id, at)?.zip(self.elf.flat(at))
+            && let Ok(found) = self.locate(variable, &scopes, flat)?
+            && matches!(&found.location, Location::Memory(ops) if matches!(ops[..], [Op::Address(_)]))
+        {
+            return Ok(Ok(found));
         }
-        self.find_global_of_unit(id, name)
+        Ok(Err(Unavailable::OptimizedOut))
     }
 
     /// Type and location of a variable at an address, or why it has none there.

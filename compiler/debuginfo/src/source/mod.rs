@@ -87,11 +87,21 @@ pub(crate) trait Source: Send + Sync {
         Ok(None)
     }
 
+    /// The function whose call is inlined innermost at an address of another one, if that is known; else that one.
+    fn innermost(&self, id: FunctionId, _: Address) -> Result<FunctionId, Error> {
+        Ok(id)
+    }
+
     /// Parameters, in order; those without a name are left out.
     fn parameters(&self, id: FunctionId) -> Result<Vec<Variable>, Error>;
 
     /// The variable of that name at an address of the function.
     fn variable(&self, id: FunctionId, at: Address, name: &str) -> Result<VariableResult, Error>;
+
+    /// The same of the innermost scope at the address that has one, calls inlined there included.
+    fn variable_around(&self, id: FunctionId, at: Address, name: &str) -> Result<VariableResult, Error> {
+        self.variable(id, at, name)
+    }
 
     /// The parameters and then the locals in scope at an address of the function, as [`Source::variable`] finds each; without those
     /// whose entries are damaged.
@@ -121,6 +131,11 @@ pub(crate) trait Source: Send + Sync {
     /// The virtual bases of a class of C++, which has neither typedefs nor qualifiers.
     fn virtual_bases(&self, _: TypeId) -> Result<Vec<VirtualBase>, Error> {
         Ok(Vec::new())
+    }
+
+    /// Whether a type, which has neither typedefs nor qualifiers, is a reference of C++: [`Type::Pointer`] otherwise.
+    fn is_reference(&self, _: TypeId) -> Result<bool, Error> {
+        Ok(false)
     }
 
     /// Of a pointer to a member: the name of the class, and the type of what it points to.
