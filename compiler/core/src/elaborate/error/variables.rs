@@ -42,6 +42,11 @@ pub enum VariableError {
         function: String,
         span: Span,
     },
+    /// Of a struct or array (`whole`) in registers or several places.
+    PartOptimizedOut {
+        whole: &'static str,
+        span: Span,
+    },
     NoAddress {
         span: Span,
         why: &'static str,
@@ -125,6 +130,8 @@ impl VariableError {
             Self::VoidReturn { function, span } => {
                 error("E0124", format!("`{function}` returns nothing: there is no `$return`")).at(*span, "")
             }
+            Self::PartOptimizedOut { whole, span } => error("E0122", format!("this part of the {whole} has no value here"))
+                .at(*span, "the compiler has optimised it out"),
             Self::NoAddress { span, why } => error("E0129", "this has no address".into()).at(*span, *why),
             Self::CapturedWrite { span } => error("E0130", "cannot write a value captured at the function's entry".into())
                 .at(*span, "in a return probe only `$return` can be written"),

@@ -76,7 +76,7 @@ fn find_part(base: &TypedLocation, container: TypeId, member: &ast::Name) -> Res
     let span = member.span;
     let debug = base.object.debug().map_err(|error| debug_error(error, span))?;
     let found = member_of(debug, container, member)?;
-    let lost = VariableError::NoAddress { span, why: "the compiler has optimised out this part of the struct" };
+    let lost = VariableError::PartOptimizedOut { whole: "struct", span };
     part_of(base, &found, span)?.ok_or(lost.into())
 }
 
@@ -135,6 +135,15 @@ pub(super) fn find_element(base: TypedLocation, index: LongExpr, span: Span) -> 
     let object = base.object.clone();
     let debug = object.debug().map_err(|error| Error::DebugInfo { message: error.to_string(), span })?;
     let (address, element) = match debug.resolve(base.type_id).map_err(|error| debug_error(error, span))? {
+        (id, CType::Pointer(Some(target)))
+            if refers_to_array(debug, id, target).map_err(|error| debug_error(error, span))? =>
+        {
+            let location = match &base.location {
+                Location::Pointer(to) => (**to).clone(),
+                _ => Location::Memory { address: load(&base, span)?, bits: None },
+            };
+            return find_element(TypedLocation { object, type_id: target, location }, index, span);
+        }
         (_, CType::Pointer(Some(target))) => match (&base.location, &index.kind) {
             (Location::Pointer(to), LongKind::Const(0)) => {
                 return Ok(TypedLocation { object, type_id: target, location: (**to).clone() });
@@ -159,6 +168,15 @@ pub(super) fn find_element(base: TypedLocation, index: LongExpr, span: Span) -> 
     element_at(object.clone(), address, element, index, span)
 }
 
+/// Whether a type is a C++ reference to an array, which is indexed as the array is.
+fn refers_to_array(
+    debug: &spile_debuginfo::DebugInfo,
+    id: TypeId,
+    target: TypeId,
+) -> Result<bool, spile_debuginfo::Error> {
+    Ok(matches!(debug.resolve_outline(target)?, CType::Array { .. }) && debug.is_reference(id)?)
+}
+
 /// Element `index`, if that is known, of an array with `count` elements that is not in memory.
 fn element_in_registers(
     base: &TypedLocation,
@@ -181,7 +199,7 @@ fn element_in_registers(
     let debug = base.object.debug().map_err(|error| debug_error(error, span))?;
     let size = debug.size_of(element).map_err(|error| debug_error(error, span))?.unwrap_or(0);
     let found = FoundMember { type_id: element, bases: Vec::new(), offset: number.saturating_mul(size), bits: None };
-    let lost = VariableError::NoAddress { span, why: "the compiler has optimised out this part of the array" };
+    let lost = VariableError::PartOptimizedOut { whole: "array", span };
     part_of(base, &found, span)?.ok_or(lost.into())
 }
 

@@ -16,7 +16,7 @@ use super::names::Names;
 use super::typed::Typed;
 use super::unit::Unit;
 use crate::probe::{Context, ContextError, Location, TypedLocation, is_shared_library, several_statics};
-use crate::program::{LongExpr, LongKind};
+use crate::program::{BinaryOp, LongExpr, LongKind};
 use pointee::{is_pointed, only_index};
 use spile_debuginfo::target::Object;
 use spile_debuginfo::{FoundVariable, Type as CType, TypeId, Unavailable};
@@ -68,14 +68,20 @@ pub(super) trait Operands<'a> {
     fn variable(&mut self, unit: &Unit, name: &str, found: TypedLocation) -> TypedLocation;
 }
 
-/// While nothing is lowered, all operands are 0: they affect neither types nor whether something exists.
+/// While nothing is lowered, operands that are not written as numbers are unknown ones. Which number it is says whether an element that is
+/// held in a register exists.
 impl<'a> Operands<'a> for Lookup<'_, 'a> {
     fn lookup(&mut self) -> Lookup<'_, 'a> {
         Lookup { env: self.env, names: self.names, typed: self.typed, only_asked: self.only_asked }
     }
 
     fn value(&mut self, expr: &ast::Expr) -> Result<LongExpr, Error> {
-        Ok(LongExpr::constant(0, expr.span))
+        let zero = || Box::new(LongExpr::constant(0, expr.span));
+        let number = match &expr.kind {
+            ast::ExprKind::Number(number) => LongKind::Const(*number),
+            _ => LongKind::Binary(BinaryOp::Add, zero(), zero()),
+        };
+        Ok(LongExpr { kind: number, span: expr.span })
     }
 
     /// As the entry has it.
@@ -171,7 +177,7 @@ impl<'l, 'a> Lookup<'l, 'a> {
         Lookup { env, names, typed, only_asked: false }
     }
 
-    /// [`find`] with 0 for every operand: for the type, and for whether it exists.
+    /// [`find`] with unknown numbers for operands: for the type, and for whether it exists.
     pub fn find(&mut self, unit: &Unit, target: &ast::Expr) -> Result<TypedLocation, Error> {
         find(self, unit, target)
     }

@@ -5,8 +5,9 @@
 use crate::elaborate::error::{Error, StatementError, TypeError, VariableError};
 use crate::probe::{BitRange, Location, TypedLocation};
 use crate::program::{BinaryOp, BitField, LongExpr, LongPlace};
-use spile_debuginfo::{BaseEncoding, Type as CType, TypeId};
+use spile_debuginfo::{BaseEncoding, MemberError, Type as CType, TypeId};
 use spile_source::Span;
+use std::collections::HashSet;
 
 pub(in crate::elaborate) fn add(left: LongExpr, right: i64) -> LongExpr {
     if right == 0 {
@@ -122,8 +123,14 @@ pub(super) fn scalar(debug: &spile_debuginfo::DebugInfo, id: TypeId, span: Span)
         CType::Pointer(_) => (debug.word().into(), false),
         CType::Enum { size, signed, .. } => (size, signed),
         CType::Array { .. } => return Ok(Scalar::Array),
-        CType::Struct { members, .. } => {
-            let members = members.into_iter().filter_map(|member| member.name).collect();
+        CType::Struct { .. } => {
+            // Those of anonymous members and base classes included.
+            let mut members = match debug.member(id, "") {
+                Err(MemberError::NoMember { candidates }) => candidates,
+                _ => Vec::new(),
+            };
+            let mut seen = HashSet::new();
+            members.retain(|name| seen.insert(name.clone()));
             return Err(TypeError::WholeStruct { type_name: debug.type_name(id), members, span }.into());
         }
         _ => return Err(TypeError::WholeStruct { type_name: debug.type_name(id), members: Vec::new(), span }.into()),
