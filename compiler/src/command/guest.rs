@@ -2,7 +2,7 @@
 
 //! `--guest`: the script, or a prebuilt module, runs in a disposable guest of its kernel.
 
-use std::io::Write;
+use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -14,6 +14,13 @@ use crate::outcome::Outcome;
 use crate::reporter::{Failed, Reporter};
 use crate::session::Session;
 use crate::target;
+
+/// Whether a file is a program or a library, and no module: e_type, the number behind 16 bytes of an ELF file, is ET_EXEC or ET_DYN.
+fn is_program(path: &Path) -> bool {
+    let mut start = [0; 18];
+    let read = std::fs::File::open(path).and_then(|mut file| file.read_exact(&mut start));
+    read.is_ok() && start.starts_with(b"\x7fELF") && matches!(start, [.., 2 | 3, 0])
+}
 
 /// `--guest FILE.ko`: the module, and its GLOBAL=VALUE.
 pub(super) fn prebuilt(options: &Options) -> Option<(PathBuf, Vec<String>)> {
@@ -152,7 +159,9 @@ pub(super) fn run(
     let failure = Failure::default();
     let to = std::mem::replace(&mut streams.stdout, Box::new(std::io::sink()));
     streams.stdout = Box::new(Watched { to, failure: failure.clone() });
-    let objects: Vec<PathBuf> = session.options.kernel.files();
+    // The symbols and unwind tables of programs are in the module.
+    let mut objects: Vec<PathBuf> = session.options.kernel.files();
+    objects.retain(|path| !is_program(path));
     let in_object = |name: &str| objects.iter().any(|path| spile_guest::module_name(&path.to_string_lossy()) == name);
     let file = spilerun::file::File::find(module).map_err(|error| session.reporter.error(error))?;
     let programs = file.description.meta.programs.iter().map(|program| PathBuf::from(&program.path)).collect();
