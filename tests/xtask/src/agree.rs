@@ -17,14 +17,23 @@ use crate::{programs, user_programs};
 /// The arguments of `cargo xtask agree`.
 #[derive(clap::Args)]
 pub struct Options {
-    /// Programs, by their paths: they run without arguments. Else one in C, one in C++ and one in Rust, of this tree
+    /// Programs, by their paths. Else one in C, one in C++ and one in Rust, of this tree
     program: Vec<PathBuf>,
+    /// Their arguments
+    #[arg(long, default_value = "", allow_hyphen_values = true)]
+    arguments: String,
+    /// Files that they read, which are copied into the guest
+    #[arg(long, value_name = "FILE")]
+    file: Vec<PathBuf>,
     /// Chooses the statements
     #[arg(long, default_value_t = 1)]
     seed: u64,
     /// Statements of each program
     #[arg(long, default_value_t = 300)]
     count: usize,
+    /// Statements at which gdb looks whether the program comes to them
+    #[arg(long, default_value_t = 10_000)]
+    candidates: usize,
 }
 
 /// What gdb runs.
@@ -72,7 +81,8 @@ fn own_programs(root: &Path, scratch: &Path) -> Result<Vec<PathBuf>> {
 /// Whether values of the program differ.
 fn compare(root: &Path, program: &Path, options: &Options) -> Result<bool> {
     let scratch = tempfile::tempdir()?;
-    let expected = by_gdb(scratch.path(), program, options.seed)?;
+    let expected =
+        stable(by_gdb(scratch.path(), program, options, "")?, &by_gdb(scratch.path(), program, options, "1")?);
     let mut chosen: Vec<u64> = expected.keys().copied().collect();
     chosen.sort_unstable();
     let mut random = Random::new(options.seed);
@@ -80,13 +90,17 @@ fn compare(root: &Path, program: &Path, options: &Options) -> Result<bool> {
         chosen.swap_remove(random.below(chosen.len()));
     }
     chosen.sort_unstable();
-    let found = by_probes(root, scratch.path(), program, &chosen)?;
+    let found = by_probes(root, scratch.path(), program, &chosen, &expected, options)?;
     let (mut same, mut ours, mut unknown, mut differences) = (0, 0, Vec::new(), Vec::new());
     let seen = chosen.iter().filter(|address| found.contains_key(address)).count();
     for address in &chosen {
         let Some(variables) = found.get(address) else { continue };
         for (variable, value) in variables {
-            let Some(theirs) = expected.get(address).and_then(|known| known.get(variable)) else { continue };
+            let innermost = variable.strip_prefix('$');
+            let Some(theirs) = expected.get(address).and_then(|known| known.get(innermost.unwrap_or(variable))) else {
+                continue;
+            };
+            let theirs = if innermost.is_some() { theirs.get(..1).unwrap_or_default() } else { theirs };
             let Some(value) = value else {
                 if theirs.iter().all(|(_, number)| number.is_some()) {
                     unknown.push(format!("{address:#x} {variable}: unknown, and {theirs:x?} by gdb"));
@@ -123,13 +137,27 @@ fn compare(root: &Path, program: &Path, options: &Options) -> Result<bool> {
     Ok(!differences.is_empty())
 }
 
-fn by_gdb(scratch: &Path, program: &Path, seed: u64) -> Result<Values> {
+/// Without the values that differ in another run: those of memory that nothing has been stored in, times and the like.
+fn stable(mut values: Values, other: &Values) -> Values {
+    for (address, variables) in &mut values {
+        variables.retain(|name, known| other.get(address).and_then(|other| other.get(name)) == Some(known));
+    }
+    values
+}
+
+/// `bind_now`: LD_BIND_NOW for the program, after which the dynamic linker leaves other things on the stack.
+fn by_gdb(scratch: &Path, program: &Path, options: &Options, bind_now: &str) -> Result<Values> {
     let (script, out) = (scratch.join("agree.py"), scratch.join("values"));
     std::fs::write(&script, READER)?;
     let mut gdb = Command::new("gdb");
     gdb.args(["-nx", "-q", "-batch", "-x"]).arg(&script).arg("--args").arg(program);
-    let output =
-        gdb.env("SEED", seed.to_string()).env("OUT", &out).env("LC_ALL", "C").output().context("running gdb")?;
+    gdb.env("SEED", options.seed.to_string()).env("CANDIDATES", options.candidates.to_string());
+    for file in &options.file {
+        std::fs::copy(file, scratch.join(file.file_name().context("a file")?))?;
+    }
+    gdb.env("LD_BIND_NOW", bind_now);
+    gdb.current_dir(scratch).env("ARGUMENTS", &options.arguments).env("OUT", &out).env("LC_ALL", "C");
+    let output = gdb.output().context("running gdb")?;
     ensure!(out.exists(), "gdb: {}", String::from_utf8_lossy(&output.stderr));
     let mut values = Values::new();
     let mut at = None;
@@ -152,31 +180,50 @@ fn hex(text: &str) -> Option<u64> {
     u64::from_str_radix(text.strip_prefix("0x")?, 16).ok()
 }
 
-/// The numbers that `$$vars` shows at these statements.
+/// The numbers that `$$vars` shows at these statements, and the parts that gdb knows. A part that is not defined is missing, one that cannot be read
+/// has no number.
 fn by_probes(
     root: &Path,
     scratch: &Path,
     program: &Path,
     statements: &[u64],
+    expected: &Values,
+    options: &Options,
 ) -> Result<HashMap<u64, HashMap<String, Option<u64>>>> {
     let mut script = String::from("global seen\n");
     for address in statements {
         let path = program.display();
         writeln!(
             script,
-            "probe process(\"{path}\").statement({address:#x}) ? {{ if (!seen[{address}]++) printf(\"at {address:#x} %s\\n\", $$vars) }}"
+            "probe process(\"{path}\").statement({address:#x}) ? {{ if (!seen[{address}]++) {{ printf(\"at {address:#x} %s\", $$vars)"
         )?;
+        for part in expected.get(address).into_iter().flat_map(|known| known.keys()) {
+            writeln!(
+                script,
+                "  if (@defined(${part})) try {{ printf(\" ${part}=0x%x\", ${part}) }} catch {{ print(\" ${part}=?\") }} else print(\" ${part}=undefined\")"
+            )?;
+        }
+        writeln!(script, "  print(\"\\n\") }} }}")?;
     }
     let text = scratch.join("agree.stp");
     std::fs::write(&text, script)?;
     let release = Place::find(None)?.kernel.release.clone();
     let spile = root.join("target/debug/spile");
-    let arguments = ["-w", "-p4", "-m", "agree", "-DMAXMAPENTRIES=1000", "-r", &release];
-    let output = Command::new(spile).args(arguments).arg(&text).current_dir(scratch).output()?;
+    let limits = ["-DMAXMAPENTRIES=1000", "-DMAXACTION=10000", "-DSTP_NO_OVERLOAD"];
+    let mut compile = Command::new(spile);
+    compile.args(["-w", "-p4", "-m", "agree", "-r", &release]).args(limits).arg(&text).current_dir(scratch);
+    let output = compile.output()?;
     ensure!(output.status.success(), "spile: {}", String::from_utf8_lossy(&output.stderr));
     let mut guest = Command::new(std::env::current_exe()?);
     guest.args(["guest", "--file"]).arg(scratch.join("agree.ko")).arg("--program").arg(program);
-    guest.arg(format!("cd /root && spilerun agree.ko -c '{} >/dev/null'", program.display()));
+    for file in &options.file {
+        guest.arg("--file").arg(file);
+    }
+    guest.arg(format!(
+        "echo 0 >/proc/sys/kernel/randomize_va_space; cd /root && spilerun agree.ko -c '{} {} >/dev/null'",
+        program.display(),
+        options.arguments
+    ));
     let output = guest.output()?;
     let out = String::from_utf8_lossy(&output.stdout);
     let mut found = HashMap::new();
@@ -187,7 +234,7 @@ fn by_probes(
         let numbers = variables.split(' ').filter_map(|variable| {
             let (name, value) = variable.split_once('=')?;
             let number = hex(value);
-            (number.is_some() || value == "?").then(|| (name.to_string(), number))
+            (number.is_some() || value == "?" || value == "undefined").then(|| (name.to_string(), number))
         });
         let mut named: HashMap<String, Option<u64>> = HashMap::new();
         let mut several = HashSet::new();
