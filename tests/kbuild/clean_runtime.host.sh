@@ -3,7 +3,6 @@
 # stdout: ^complaints: 0$
 # limit: 240
 
-# Named as the module that kbuild/cache compiles with its runtime: it is compiled once, with its warnings.
 cat >kept.stp <<'END_OF_SCRIPT'
 probe begin { exit() }
 END_OF_SCRIPT

@@ -9,6 +9,7 @@
 # limit: 300
 
 . "$ROOT/tests/kbuild/packages.sh"
+PATH=$COMPILE_ONCE:$PATH
 
 # compile NAME SUITE FLAVOUR
 compile() {

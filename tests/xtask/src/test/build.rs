@@ -92,12 +92,12 @@ impl BuildContext {
         made.as_deref().map_err(|error| anyhow::anyhow!("{error}"))
     }
 
-    /// A directory for PATH with the C compilers that are installed, which compile the runtime once in this run of the
-    /// tests. For tests that are about building it in caches of their own.
+    /// A directory for PATH with the C compilers that are installed, which compile the runtime once, also for later runs
+    /// of the tests. For tests that are about building it in caches of their own.
     fn compile_once(&self) -> Result<&Path> {
-        let made = self
-            .compile_once
-            .get_or_init(|| compilers_that_keep(&self.work.join("compile-once")).map_err(|error| format!("{error:#}")));
+        let objects = self.root.join("target/compiled");
+        let make = || compilers_that_keep(&self.work.join("compile-once"), &objects);
+        let made = self.compile_once.get_or_init(|| make().map_err(|error| format!("{error:#}")));
         made.as_deref().map_err(|error| anyhow::anyhow!("{error}"))
     }
 
@@ -248,9 +248,14 @@ fn seed(directory: &Path) -> Result<PathBuf> {
     Ok(directory.to_path_buf())
 }
 
-/// Writes COMPILE_ONCE into `directory`, under the name of each gcc in PATH.
-fn compilers_that_keep(directory: &Path) -> Result<PathBuf> {
-    fs::create_dir_all(directory).with_context(|| format!("making {}", directory.display()))?;
+/// Writes COMPILE_ONCE into `directory`, under the name of each gcc in PATH. What they compile is kept in `objects`.
+fn compilers_that_keep(directory: &Path, objects: &Path) -> Result<PathBuf> {
+    for made in [directory, objects] {
+        fs::create_dir_all(made).with_context(|| format!("making {}", made.display()))?;
+    }
+    remove_unused(objects)?;
+    let link = directory.join("objects");
+    std::os::unix::fs::symlink(objects, &link).with_context(|| format!("making {}", link.display()))?;
     let path = std::env::var_os("PATH").unwrap_or_default();
     let files = std::env::split_paths(&path).flat_map(|place| fs::read_dir(place).into_iter().flatten().flatten());
     for name in files.map(|file| file.file_name()) {
@@ -264,6 +269,19 @@ fn compilers_that_keep(directory: &Path) -> Result<PathBuf> {
         }
     }
     Ok(directory.to_path_buf())
+}
+
+/// Removes the files that have not been used for a week: each version of the runtime's sources leaves some 10 MB.
+fn remove_unused(objects: &Path) -> Result<()> {
+    const LONGEST: Duration = Duration::from_secs(7 * 24 * 3600);
+    for file in fs::read_dir(objects).with_context(|| format!("reading {}", objects.display()))? {
+        let path = file?.path();
+        let age = fs::metadata(&path)?.modified()?.elapsed().unwrap_or_default();
+        if age > LONGEST {
+            fs::remove_file(&path).with_context(|| format!("removing {}", path.display()))?;
+        }
+    }
+    Ok(())
 }
 
 /// A test that is a script, as if a shell test had named it.
@@ -293,4 +311,108 @@ fn observe(command: &mut Command) -> Result<(Observed, Duration)> {
         ..Observed::default()
     };
     Ok((observed, measured.processor))
+}
+
+#[cfg(test)]
+mod tests {
+    use sha2::{Digest, Sha256};
+
+    use super::*;
+
+    /// A compiler that counts, one that compiles once before it in PATH, and the units of two modules.
+    struct Once {
+        place: tempfile::TempDir,
+        run: u32,
+    }
+
+    impl Once {
+        fn new() -> Once {
+            let place = tempfile::tempdir().unwrap();
+            let counting = place.path().join("counting");
+            fs::create_dir(&counting).unwrap();
+            let count = place.path().join("count");
+            let real = which::which("gcc").unwrap();
+            let text = format!(
+                "#!/bin/sh\ncase \"$*\" in *' -E') ;; *) echo >>{} ;; esac\nexec {} \"$@\"\n",
+                count.display(),
+                real.display()
+            );
+            fs::write(counting.join("gcc"), text).unwrap();
+            fs::set_permissions(counting.join("gcc"), fs::Permissions::from_mode(0o755)).unwrap();
+            let once = Once { place, run: 0 };
+            once.begin_run();
+            once
+        }
+
+        fn begin_run(&self) {
+            compilers_that_keep(&self.run_directory(), &self.place.path().join("objects")).unwrap();
+        }
+
+        fn run_directory(&self) -> PathBuf {
+            self.place.path().join(self.run.to_string())
+        }
+
+        /// Compiles `text` as the unit of a module. The digest of its object, its list of dependencies and the compiler's messages.
+        fn compile(&self, module: &str, text: &str, options: &[&str]) -> (Vec<u8>, String, String) {
+            let directory = self.place.path().join(module);
+            fs::create_dir_all(directory.join("runtime-c")).unwrap();
+            let source = directory.join("runtime-c/unit_one.c");
+            fs::write(&source, text).unwrap();
+            let (object, list) = (directory.join("one.o"), directory.join("one.d"));
+            let path = std::env::var("PATH").unwrap();
+            let output = Command::new(self.run_directory().join("gcc"))
+                .env("PATH", format!("{}:{path}", self.place.path().join("counting").display()))
+                .current_dir("/")
+                .arg(format!("-Wp,-MMD,{}", list.display()))
+                .arg(format!("-ffile-prefix-map={}=spile", directory.display()))
+                .arg(format!("-DKBUILD_MODNAME={module}"))
+                .args(options)
+                .args(["-g", "-Wundef", "-c", "-o"])
+                .args([&object, &source])
+                .output()
+                .unwrap();
+            let messages = String::from_utf8(output.stderr).unwrap();
+            assert!(output.status.success(), "{messages}");
+            let object = Sha256::digest(fs::read(object).unwrap()).to_vec();
+            (object, fs::read_to_string(list).unwrap(), messages)
+        }
+
+        fn compiled(&self) -> usize {
+            fs::read_to_string(self.place.path().join("count")).unwrap().lines().count()
+        }
+    }
+
+    #[test]
+    fn equal_units_are_compiled_once() {
+        let mut once = Once::new();
+        let text = "const char *file = __FILE__; int one(void) { return NUMBER; }\n";
+        let (object, list, _) = once.compile("first", text, &["-DNUMBER=1"]);
+        let (again, of_other, _) = once.compile("other", text, &["-DNUMBER=1"]);
+        assert_eq!((object, list.replace("/first/", "/other/")), (again.clone(), of_other.clone()));
+        assert_eq!(once.compile("other", text, &["-DNUMBER=1"]), (again.clone(), of_other.clone(), String::new()));
+        once.run += 1;
+        once.begin_run();
+        assert_eq!(once.compile("other", text, &["-DNUMBER=1"]), (again.clone(), of_other, String::new()));
+        assert_eq!(once.compiled(), 1);
+
+        assert_ne!(once.compile("other", text, &["-DNUMBER=2"]).0, again);
+        assert_eq!(once.compiled(), 2, "another macro");
+        once.compile("other", text, &["-DNUMBER=1", "-O2"]);
+        assert_eq!(once.compiled(), 3, "another option");
+        once.compile("other", &text.replace("one(", "two("), &["-DNUMBER=1"]);
+        assert_eq!(once.compiled(), 4, "another text");
+    }
+
+    #[test]
+    fn warnings_are_repeated() {
+        let once = Once::new();
+        // The preprocessed text of both is the same.
+        let (with, without) = ("#if MISSING\n#endif\nint one;\n", "#ifdef MISSING\n#endif\nint one;\n");
+        assert_eq!(once.compile("first", without, &[]).2, "");
+        let (_, _, said) = once.compile("first", with, &[]);
+        assert!(said.contains("/first/runtime-c/unit_one.c:1:5: warning: \"MISSING\" is not defined"), "{said}");
+        assert_eq!(once.compile("other", with, &[]).2, said.replace("/first/", "/other/"));
+        assert_eq!(once.compile("other", without, &[]).2, "");
+        assert_eq!(once.compiled(), 2);
+    }
 }

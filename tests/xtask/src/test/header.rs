@@ -28,8 +28,8 @@
 //! A `.host.sh` is run by `sh -e` in a directory of its own, with `$SPILE`, `$RELEASE`, `$ROOT` (of the repository),
 //! `$XTASK`, `$MODULES` (options for the test modules) and `$CACHE`: a copy of what takes long to make, for tests that
 //! need a cache of their own and are about something else (`cp -r "$CACHE" cache`). For tests that are about building the
-//! runtime, or use Kbuild, `PATH=$COMPILE_ONCE:$PATH` has a C compiler that compiles it once in a run of the tests, and takes once
-//! what Kbuild asks each time (`compile_once.sh`).
+//! runtime, or use Kbuild, `PATH=$COMPILE_ONCE:$PATH` has a C compiler that compiles it once, also for later runs of the tests,
+//! and answers what Kbuild asks once in a run (`compile_once.sh`).
 //! `$SPILE_GUEST_CACHE_DIR` is the same for all tests and runs: virtual machines go on from the states that are saved there.
 //! `$KERNEL_INDEX`, for tests that have it in their text, is what `--export-index` has written of the kernel, nfs, the
 //! test modules and the program `user`.
