@@ -285,19 +285,18 @@ fn plain(text: &str) -> String {
 /// How many prototypes were compared, and how many agree in the place of the declaration and in all names and types.
 fn same_prototypes(path: &Path, count: usize) -> [usize; 3] {
     let own = prototypes(path, count);
+    // All at once: each start of gdb reads the index of a whole kernel, and then each unit of the functions asked for.
+    let by_gdb = by_gdb(path, &own.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>());
     let mut figures = [0, 0, 0];
-    for part in own.chunks(500) {
-        let by_gdb = by_gdb(path, &part.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>());
-        for (name, own) in part {
-            let Some(of_gdb) = by_gdb.get(name) else { continue };
-            figures[0] += 1;
-            let place = of_gdb[0] == own[0] || of_gdb[0].ends_with(&format!("/{}", own[0]));
-            let types = own[1..].iter().map(|text| plain(text)).eq(of_gdb[1..].iter().map(|text| plain(text)));
-            figures[1] += usize::from(place);
-            figures[2] += usize::from(types);
-            if !place || !types {
-                println!("{}: {name}\n  here {own:?}\n  gdb  {of_gdb:?}", path.display());
-            }
+    for (name, own) in &own {
+        let Some(of_gdb) = by_gdb.get(name) else { continue };
+        figures[0] += 1;
+        let place = of_gdb[0] == own[0] || of_gdb[0].ends_with(&format!("/{}", own[0]));
+        let types = own[1..].iter().map(|text| plain(text)).eq(of_gdb[1..].iter().map(|text| plain(text)));
+        figures[1] += usize::from(place);
+        figures[2] += usize::from(types);
+        if !place || !types {
+            println!("{}: {name}\n  here {own:?}\n  gdb  {of_gdb:?}", path.display());
         }
     }
     figures
