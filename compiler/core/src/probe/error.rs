@@ -2,9 +2,10 @@
 
 //! Why a probe point has no site, as facts, and the diagnostic of each.
 
+use std::fmt;
 use std::rc::Rc;
 
-use spile_debuginfo::target::TargetError;
+use spile_debuginfo::target::{Object, TargetError};
 use spile_source::Span;
 use spile_source::diagnostic::{Code, Diagnostic, suggest};
 use spile_syntax::ast::Component;
@@ -16,6 +17,42 @@ pub struct OtherOwners {
     pub points: Vec<String>,
     /// Number of modules that were not searched.
     pub unsearched: usize,
+}
+
+/// Names like the one of a function that was not found.
+#[derive(Clone)]
+pub enum Similar {
+    /// These.
+    Names(Vec<String>),
+    /// Those of the object's functions. They are searched for when a message has them: in the kernel that takes longer than all
+    /// else of a point, and of an optional point there is no message.
+    InObject(Rc<Object>),
+}
+
+impl Similar {
+    /// Those like `name`, nearest first.
+    fn names(&self, name: &str) -> Vec<String> {
+        match self {
+            Similar::Names(names) => names.clone(),
+            Similar::InObject(object) => {
+                // Names are without their scopes and parameters.
+                let last = name.rsplit("::").next().unwrap_or_default();
+                let wanted = last.split('(').next().filter(|wanted| !wanted.is_empty()).unwrap_or(name);
+                let known = object.debug().ok().and_then(|debug| debug.function_names().ok()).unwrap_or_default();
+                let near = suggest::suggest(wanted, known.iter().map(String::as_str));
+                near.into_iter().map(str::to_string).collect()
+            }
+        }
+    }
+}
+
+impl fmt::Debug for Similar {
+    fn fmt(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
+        match self {
+            Similar::Names(names) => formatter.debug_tuple("Names").field(names).finish(),
+            Similar::InObject(object) => formatter.debug_tuple("InObject").field(&object.name()).finish(),
+        }
+    }
 }
 
 /// Why a probe point has no site.
@@ -64,7 +101,7 @@ pub enum PointError {
         /// `kernel` or the module, as messages name it.
         object: String,
         /// Names like it.
-        near: Vec<String>,
+        near: Similar,
         /// The same point in the objects that have the function.
         other_owners: OtherOwners,
     },
@@ -223,7 +260,7 @@ impl PointError {
                 .at(point, "")
                 .note("a kernel without CONFIG_KPROBES cannot be probed"),
             PointError::NoFunction { component, name, object, near, other_owners } => {
-                no_function(*component, name, object, near, other_owners)
+                no_function(*component, name, object, &near.names(name), other_owners)
             }
             PointError::NoTracepoint { component, name, object, near } => no_tracepoint(*component, name, object, near),
             PointError::NoLine { component, pattern, near } => {

@@ -16,13 +16,13 @@ use super::prologue::{is_early, is_put_there, prologue_end};
 use super::symbols::{refusal_of_part, refusal_of_return};
 use super::taken::{Taken, rank};
 use super::{
-    CodePlace, Context, ContextError, Form, OtherOwners, Point, PointError, ProbeFamily, Resolver, Site, TypedLocation,
+    CodePlace, Context, ContextError, Form, OtherOwners, Point, PointError, ProbeFamily, Resolver, Similar, Site,
+    TypedLocation,
 };
 use crate::program::{Attachment, LongExpr};
 use spile_debuginfo::target::Object;
 use spile_debuginfo::{Address, DebugInfo, FoundVariable, Function, FunctionId, FunctionPattern, Unavailable};
 use spile_source::Span;
-use spile_source::diagnostic::suggest;
 
 /// A function's name in the string of a probe point: C++ has `operator""_x`.
 pub(super) fn quoted(name: &str) -> Cow<'_, str> {
@@ -141,7 +141,7 @@ pub(super) fn resolve_in(point: &Point, object: &Rc<Object>, resolver: &mut Reso
     let debug = object.debug().map_err(|error| debug_failed(&error))?;
     let functions = debug.find_functions(&pattern).map_err(|error| debug_failed(&error))?;
     if functions.is_empty() {
-        return Err(nothing(debug, &pattern, &text, component, &described(object)));
+        return Err(nothing(debug, &pattern, &text, component, object));
     }
     let code = Code::of(point, object, resolver)?;
     let mut finder = Finder {
@@ -240,7 +240,7 @@ pub(super) fn nothing(
     pattern: &FunctionPattern,
     text: &str,
     component: Span,
-    object: &str,
+    object: &Rc<Object>,
 ) -> PointError {
     if debug.is_btf() && pattern.file.is_some() {
         let why = "without DWARF nothing is known of files and lines: leave out what follows the @, or install the debug package".to_string();
@@ -252,19 +252,13 @@ pub(super) fn nothing(
         return PointError::NotProbeable { component, name: text.to_string(), why };
     }
     if pattern.name.contains(['*', '?', '[']) || pattern.file.is_some() {
-        return PointError::NoMatch { component, pattern: text.to_string(), object: object.to_string() };
+        return PointError::NoMatch { component, pattern: text.to_string(), object: described(object) };
     }
-    let names = debug.function_names().unwrap_or_default();
-    // Names are without their scopes and parameters.
-    let last = pattern.name.rsplit("::").next().unwrap_or_default();
-    let wanted = last.split('(').next().filter(|wanted| !wanted.is_empty()).unwrap_or(&pattern.name);
-    let near = suggest::suggest(wanted, names.iter().map(String::as_str));
-    let near = near.into_iter().map(str::to_string).collect();
     PointError::NoFunction {
         component,
         name: pattern.name.clone(),
-        object: object.to_string(),
-        near,
+        object: described(object),
+        near: Similar::InObject(object.clone()),
         other_owners: OtherOwners::default(),
     }
 }

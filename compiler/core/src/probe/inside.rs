@@ -7,7 +7,7 @@ use std::rc::Rc;
 use super::callees::{CalleeSelection, Callees};
 use super::code::Code;
 use super::error::UnplacedError;
-use super::function::{FunctionContext, described, in_each, no_place, nothing, objects, owner_of};
+use super::function::{FunctionContext, in_each, no_place, nothing, objects, owner_of};
 use super::lines::parse;
 use super::taken::Taken;
 use super::{Form, Point, PointError, ProbeFamily, Resolver, Site};
@@ -101,7 +101,7 @@ pub(super) fn resolve_in(point: &Point, object: &Rc<Object>, resolver: &mut Reso
     let debug = object.debug().map_err(failed)?;
     let functions = debug.find_functions(&pattern).map_err(failed)?;
     if functions.is_empty() {
-        return Err(nothing(debug, &pattern, &text, component, &described(object)));
+        return Err(nothing(debug, &pattern, &text, component, object));
     }
     if let Some((wanted, inner)) = point.string("label") {
         let code = Code::of(point, object, resolver)?;

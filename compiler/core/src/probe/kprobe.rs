@@ -9,12 +9,11 @@ use std::rc::Rc;
 
 use super::code;
 use super::function::{NEVER_RETURNS, TO_ANOTHER_TASK};
-use super::{Context, Form, OtherOwners, Point, PointError, ProbeFamily, Resolver, Site};
+use super::{Context, Form, OtherOwners, Point, PointError, ProbeFamily, Resolver, Similar, Site};
 use crate::program::{Attachment, Registers};
 use spile_base::glob;
 use spile_debuginfo::target::Object;
 use spile_source::Span;
-use spile_source::diagnostic::suggest;
 
 /// The family of `kprobe.function` and the like.
 pub(super) static FAMILY: ProbeFamily = ProbeFamily::new(
@@ -67,7 +66,7 @@ fn resolve(point: &Point, resolver: &mut Resolver) -> Result<Vec<Site>, PointErr
     };
     let owner = module.as_ref().map_or("kprobe".to_string(), |module| format!("kprobe.module(\"{module}\")"));
     let suffix = if returning { ".return" } else { "" };
-    let mut names = names(&pattern, object.as_deref(), component)?;
+    let mut names = names(&pattern, object.as_ref(), component)?;
     let refused = |name: &str| refusal(object.as_deref(), name, module.is_some(), returning);
     let first = names.first().and_then(|name| Some((name.clone(), refused(name)?)));
     names.retain(|name| refused(name).is_none());
@@ -118,7 +117,7 @@ impl Context for SymbolContext {
 }
 
 /// The functions that a name or pattern matches; without an object the name itself.
-fn names(pattern: &str, object: Option<&Object>, component: Span) -> Result<Vec<String>, PointError> {
+fn names(pattern: &str, object: Option<&Rc<Object>>, component: Span) -> Result<Vec<String>, PointError> {
     let Some(object) = object else {
         if glob::is_pattern(pattern) {
             let what = "a pattern of functions, where neither debug information nor symbols are available".to_string();
@@ -131,19 +130,17 @@ fn names(pattern: &str, object: Option<&Object>, component: Span) -> Result<Vec<
     if !glob::is_pattern(pattern) && has_symbol(pattern) {
         return Ok(vec![pattern.to_string()]);
     }
-    let known = object.debug().ok().and_then(|debug| debug.function_names().ok()).unwrap_or_default();
     let described = if object.is_kernel() { "the kernel".to_string() } else { format!("module {}", object.name()) };
     if !glob::is_pattern(pattern) {
-        let near =
-            suggest::suggest(pattern, known.iter().map(String::as_str)).into_iter().map(str::to_string).collect();
         return Err(PointError::NoFunction {
             component,
             name: pattern.to_string(),
             object: described,
-            near,
+            near: Similar::InObject(object.clone()),
             other_owners: OtherOwners::default(),
         });
     }
+    let known = object.debug().ok().and_then(|debug| debug.function_names().ok()).unwrap_or_default();
     // A function that is inlined everywhere has no symbol.
     let there = |name: &String| !name.starts_with("__pfx_") && glob::matches(pattern, name) && has_symbol(name);
     let names: Vec<String> = known.into_iter().filter(there).collect();

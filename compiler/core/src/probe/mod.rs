@@ -40,7 +40,7 @@ mod watch;
 pub use context::{
     BitRange, CodePlace, Context, ContextError, Location, NoContext, Part, Site, TextVariable, TypedLocation,
 };
-pub use error::{BRACES_IN_STRING, OtherOwners, PointError, target_diagnostic};
+pub use error::{BRACES_IN_STRING, OtherOwners, PointError, Similar, target_diagnostic};
 pub use form::{Form, Point, spelling};
 pub use location::{locate, locate_in_process, why_unavailable};
 pub use owner::other_owners;

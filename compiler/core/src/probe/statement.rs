@@ -68,7 +68,7 @@ pub(super) fn resolve_in(
         Ok(all)
     };
     let found = match functions.is_empty() {
-        true => Err(nothing(debug, pattern, text, component, &described(object))),
+        true => Err(nothing(debug, pattern, text, component, object)),
         false => {
             let starts = resolver.function_starts(object, debug, pattern).map_err(|error| debug_failed(&error))?;
             asked.sites(debug, &functions, Place::Begins(&starts), resolver)

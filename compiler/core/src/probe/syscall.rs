@@ -11,7 +11,8 @@ use std::rc::Rc;
 use std::sync::OnceLock;
 
 use super::{
-    Context, ContextError, Form, Location, OtherOwners, Point, PointError, ProbeFamily, Resolver, Site, TypedLocation,
+    Context, ContextError, Form, Location, OtherOwners, Point, PointError, ProbeFamily, Resolver, Similar, Site,
+    TypedLocation,
 };
 use crate::program::{Attachment, Label, LongExpr, Mechanism, Value};
 use spile_debuginfo::target::Object;
@@ -97,7 +98,7 @@ fn resolve(point: &Point, resolver: &mut Resolver) -> Result<Vec<Site>, PointErr
                     component,
                     name,
                     object: "the table of system calls".into(),
-                    near,
+                    near: Similar::Names(near),
                     other_owners: OtherOwners::default(),
                 });
             }
