@@ -76,7 +76,6 @@ status=$?
 (sleep 3; kill $out $err) 2>/dev/null &
 wait $out $err
 
-dmesg >/spile/out/dmesg
 cd /spile/out
 for file in *; do
 	[ ! -f "$file" ] || give "$file"

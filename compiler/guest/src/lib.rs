@@ -5,7 +5,7 @@
 //! For `spile --guest`, on hosts that cannot or should not load modules, and for the project's own tests. A guest is
 //! one qemu with its own initramfs ([`initramfs`]); it shares nothing with the host and leaves nothing behind. Its
 //! script is a shell script (busybox) run as root; there are the users `user` (4242) and `service` (990). Files that
-//! the script leaves in `/spile/out` are returned, with the kernel log as `dmesg`.
+//! the script leaves in `/spile/out` are returned.
 //!
 //! A boot takes seconds where guests are emulated: with [`Guest::saved_states`] a guest goes on from the saved state of one that
 //! had booted ([`template`]).

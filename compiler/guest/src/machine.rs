@@ -293,7 +293,7 @@ pub struct Outcome {
     pub end: End,
     /// The kernel's console output; only messages above "notice", unless it panics. If the guest died, qemu's messages follow.
     pub console: String,
-    /// The files that the script left in /spile/out, by name, and the kernel log as `dmesg`. Empty if the guest
+    /// The files that the script left in /spile/out, and what it sent by `give`, by name. The former are missing if the guest
     /// crashed.
     pub files: BTreeMap<String, Vec<u8>>,
     /// qemu's report on the CPUs before the guest was killed, if [`Guest::examined`] was called. The kernel's report on

@@ -127,7 +127,7 @@ pub fn run(root: &Path, place: &Place, options: &Options, scripts: &[(Shape, Pat
             commands += &format!("begin {}.going {limit}\n{}", script.name, commands_of_many(shape));
         }
     }
-    commands += "echo >/tmp/now\n";
+    commands += "echo >/tmp/now; dmesg >/spile/out/dmesg\n";
     // Longer than all deadlines in the guest: it is the silence that ends a guest.
     let runs = if options.many { 2 } else { 1 };
     let most = 120 + scripts.len() as u64 * runs * 2 * limit;
@@ -139,6 +139,7 @@ pub fn run(root: &Path, place: &Place, options: &Options, scripts: &[(Shape, Pat
     let last = if options.many { ".going" } else { "" };
     let ended = scripts.iter().take_while(|(shape, _)| is_over(&format!("{}{last}", shape.script.name))).count();
     match outcome.end {
+        End::Exited(0) if !outcome.files.contains_key("dmesg") => bail!("the guest has not sent its log"),
         End::Exited(0) => Ok(GuestResult { outcome, scripts: scripts.len(), standstill: None }),
         End::Killed => {
             let text = format!(
