@@ -330,6 +330,11 @@ impl Interrupter {
         super::streams::send_command(&self.0.writer, command);
     }
 
+    /// Bytes of the script's output and the console's that came so far.
+    pub fn output(&self) -> u64 {
+        self.0.shared.output()
+    }
+
     /// Kills the guest.
     pub fn kill(&self) {
         self.0.shared.update(|state| state.kill = true);

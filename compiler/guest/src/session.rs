@@ -7,7 +7,8 @@ use std::fmt::Write as _;
 use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::Duration;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use nix::sys::signal::{SaFlags, SigAction, SigHandler, SigSet, Signal, sigaction};
 
@@ -48,8 +49,13 @@ pub struct Session {
 pub enum SessionEnd {
     /// The loader's exit status.
     Exited(i32),
-    /// The kernel crashed, or was killed by the third signal; with the end of its console.
+    /// The kernel crashed.
     Died {
+        /// The last lines of its console.
+        console: String,
+    },
+    /// The guest was killed, by the third signal or because nothing came from it after one.
+    Killed {
         /// The last lines of its console.
         console: String,
     },
@@ -106,10 +112,13 @@ exit $status
 
 impl Session {
     /// Runs the script to its end. SIGINT, SIGTERM and SIGHUP are forwarded to the loader; the third one kills the
-    /// guest.
+    /// guest, and so does the silence of a guest after one: its kernel may hang.
     pub fn run(&self, mut streams: Streams) -> Result<SessionEnd, Error> {
         let guest = self.prepare()?;
         let signals = Signals::catch();
+        let notice = Arc::new(Mutex::new(std::mem::replace(&mut streams.notice, Box::new(|_| {}))));
+        let notify = move |line: &str| notice.lock().unwrap_or_else(PoisonError::into_inner)(line);
+        streams.notice = Box::new(notify.clone());
         let commands = streams.commands.take();
         let running = guest.start(streams)?;
         let interrupter = running.interrupter();
@@ -120,8 +129,24 @@ impl Session {
         }
         let outcome = std::thread::scope(|scope| {
             let waiting = scope.spawn(|| running.wait());
+            let mut silence = None;
             while !waiting.is_finished() {
-                signals.forward(&interrupter);
+                if signals.forward(&interrupter) {
+                    silence = Some(Silence::new(interrupter.output()));
+                }
+                let step = silence.as_mut().and_then(|silence| silence.step(interrupter.output(), Instant::now()));
+                match step {
+                    Some(Step::Hint) => notify(&signals.hint()),
+                    Some(Step::GiveUp) => {
+                        notify(&format!(
+                            "nothing came from the virtual machine for {} s: it is ended",
+                            GIVE_UP.as_secs()
+                        ));
+                        interrupter.kill();
+                        silence = None;
+                    }
+                    None => {}
+                }
                 std::thread::sleep(Duration::from_millis(20));
             }
             waiting.join()
@@ -207,12 +232,15 @@ fn pass_commands(commands: Box<dyn Read + Send>, name: &str, interrupter: &Inter
 fn ended(outcome: Outcome) -> SessionEnd {
     match outcome.end {
         End::Exited(status) => SessionEnd::Exited(status),
-        End::Died | End::Killed => {
-            let lines: Vec<&str> = outcome.console.lines().collect();
-            let skipped = lines.len().saturating_sub(40);
-            SessionEnd::Died { console: lines.into_iter().skip(skipped).collect::<Vec<_>>().join("\n") }
-        }
+        End::Died => SessionEnd::Died { console: last_lines(&outcome.console) },
+        End::Killed => SessionEnd::Killed { console: last_lines(&outcome.console) },
     }
+}
+
+fn last_lines(console: &str) -> String {
+    let lines: Vec<&str> = console.lines().collect();
+    let skipped = lines.len().saturating_sub(40);
+    lines.into_iter().skip(skipped).collect::<Vec<_>>().join("\n")
 }
 
 /// The host's program that a command starts with: by its path, else from PATH unless the guest's busybox has one.
@@ -240,6 +268,46 @@ static CAME: [AtomicUsize; 3] = [const { AtomicUsize::new(0) }; 3];
 const CAUGHT: [(Signal, &str); 3] = [(Signal::SIGINT, "INT"), (Signal::SIGTERM, "TERM"), (Signal::SIGHUP, "HUP")];
 /// This many signals kill the guest.
 const ENOUGH: usize = 3;
+
+/// After a signal, a guest from which nothing comes for so long gets a hint, and is killed.
+const HINT: Duration = Duration::from_secs(10);
+const GIVE_UP: Duration = Duration::from_secs(60);
+
+/// What a guest does after a signal: what it prints shows that it is at work.
+struct Silence {
+    output: u64,
+    since: Instant,
+    hinted: bool,
+}
+
+#[derive(Debug, PartialEq, Eq)]
+enum Step {
+    Hint,
+    GiveUp,
+}
+
+impl Silence {
+    /// From now on; with the bytes that came so far.
+    fn new(output: u64) -> Silence {
+        Silence { output, since: Instant::now(), hinted: false }
+    }
+
+    /// What is to be done now. The hint comes once.
+    fn step(&mut self, output: u64, now: Instant) -> Option<Step> {
+        if output != self.output {
+            (self.output, self.since) = (output, now);
+        }
+        let silent = now.saturating_duration_since(self.since);
+        if silent >= GIVE_UP {
+            return Some(Step::GiveUp);
+        }
+        if silent < HINT || self.hinted {
+            return None;
+        }
+        self.hinted = true;
+        Some(Step::Hint)
+    }
+}
 
 extern "C" fn note(signal: i32) {
     for (came, (caught, _)) in CAME.iter().zip(CAUGHT) {
@@ -270,7 +338,19 @@ impl Signals {
         Signals { before, passed_on: AtomicUsize::new(0) }
     }
 
-    fn forward(&self, interrupter: &Interrupter) {
+    /// What ends a guest that does not end after a signal.
+    fn hint(&self) -> String {
+        let left = ENOUGH.saturating_sub(self.passed_on.load(Ordering::Relaxed));
+        let how = if left == 1 { "one more signal ends it" } else { "two more signals end it" };
+        format!(
+            "the virtual machine has not ended: {how} at once, as does another {} s without output",
+            (GIVE_UP - HINT).as_secs()
+        )
+    }
+
+    /// Passes on what came; whether anything did.
+    fn forward(&self, interrupter: &Interrupter) -> bool {
+        let mut any = false;
         for (came, (_, name)) in CAME.iter().zip(CAUGHT) {
             for _ in 0..came.swap(0, Ordering::Relaxed) {
                 if self.passed_on.fetch_add(1, Ordering::Relaxed) + 1 >= ENOUGH {
@@ -278,8 +358,10 @@ impl Signals {
                 } else {
                     interrupter.signal(name);
                 }
+                any = true;
             }
         }
+        any
     }
 }
 
@@ -304,6 +386,17 @@ mod tests {
         assert_eq!(first_program("/no/such/program"), None);
         assert_eq!(first_program("cat /etc/hostname"), None, "busybox has it");
         assert_eq!(first_program(""), None);
+    }
+
+    #[test]
+    fn a_silent_guest_gets_a_hint_and_is_killed() {
+        let mut silence = Silence::new(7);
+        let start = silence.since;
+        let mut at = |seconds, output| silence.step(output, start + Duration::from_secs(seconds));
+        assert_eq!((at(9, 7), at(10, 7), at(11, 7)), (None, Some(Step::Hint), None));
+        // What it prints counts, and the hint comes once.
+        assert_eq!((at(59, 8), at(70, 8), at(118, 8)), (None, None, None));
+        assert_eq!(at(119, 8), Some(Step::GiveUp));
     }
 
     #[test]

@@ -5,6 +5,7 @@
 use std::collections::BTreeMap;
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::os::unix::net::UnixStream;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -82,6 +83,8 @@ pub(super) struct State {
 pub(super) struct Shared {
     state: Mutex<State>,
     changed: Condvar,
+    /// Bytes that came from the guest: of the script's output, and of the console's.
+    output: AtomicU64,
 }
 
 impl Shared {
@@ -90,6 +93,11 @@ impl Shared {
         let result = change(&mut self.lock());
         self.changed.notify_all();
         result
+    }
+
+    /// Bytes that came from the guest so far, but for files.
+    pub(super) fn output(&self) -> u64 {
+        self.output.load(Ordering::Relaxed)
     }
 
     /// Returns when the state may have changed.
@@ -113,13 +121,12 @@ pub(super) struct Control {
 /// Reads all ports until qemu closes them.
 pub(super) fn spawn(ports: Ports, streams: Streams, shared: &Arc<Shared>) -> Vec<JoinHandle<()>> {
     let Streams { stdout, stderr, mut console, mut file, mut ready, .. } = streams;
-    let console_shared = Arc::clone(shared);
-    let control_shared = Arc::clone(shared);
+    let [stdout_shared, stderr_shared, console_shared, control_shared] = std::array::from_fn(|_| Arc::clone(shared));
     vec![
-        std::thread::spawn(move || pass(ports.stdout, stdout)),
-        std::thread::spawn(move || pass(ports.stderr, stderr)),
+        std::thread::spawn(move || pass(ports.stdout, stdout, &stdout_shared)),
+        std::thread::spawn(move || pass(ports.stderr, stderr, &stderr_shared)),
         std::thread::spawn(move || {
-            each_chunk(ports.console, |bytes| {
+            each_chunk(ports.console, &console_shared, |bytes| {
                 console_shared.update(|state| state.console.extend_from_slice(bytes));
                 // Output for the user only; a closed terminal must not end the guest.
                 let _ = console.write_all(bytes).and_then(|()| console.flush());
@@ -133,19 +140,22 @@ pub(super) fn spawn(ports: Ports, streams: Streams, shared: &Arc<Shared>) -> Vec
 }
 
 /// Passes on data at once; continues to read if the sink is closed, so that the guest does not stall.
-fn pass(port: UnixStream, mut to: Box<dyn Write + Send>) {
+fn pass(port: UnixStream, mut to: Box<dyn Write + Send>, shared: &Shared) {
     let mut open = true;
-    each_chunk(port, |bytes| {
+    each_chunk(port, shared, |bytes| {
         open = open && to.write_all(bytes).and_then(|()| to.flush()).is_ok();
     });
 }
 
-fn each_chunk(mut port: UnixStream, mut take: impl FnMut(&[u8])) {
+fn each_chunk(mut port: UnixStream, shared: &Shared, mut take: impl FnMut(&[u8])) {
     let mut buffer = vec![0; 64 << 10];
     loop {
         match port.read(&mut buffer) {
             Ok(0) => return,
-            Ok(size) => take(buffer.get(..size).unwrap_or(&buffer)),
+            Ok(size) => {
+                shared.output.fetch_add(size as u64, Ordering::Relaxed);
+                take(buffer.get(..size).unwrap_or(&buffer));
+            }
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
             Err(_) => return,
         }

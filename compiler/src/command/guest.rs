@@ -205,5 +205,9 @@ pub(super) fn run(
             Ok(Outcome::Done(ExitCode::from(status.clamp(0, 255) as u8)))
         }
         spile_guest::SessionEnd::Died { console } => Err(session.reporter.fail("the guest's kernel died", &[console])),
+        spile_guest::SessionEnd::Killed { console } => {
+            let notes: Vec<String> = Some(console).filter(|console| !console.is_empty()).into_iter().collect();
+            Err(session.reporter.fail("the virtual machine was killed, as it did not end after a signal", &notes))
+        }
     }
 }
