@@ -32,7 +32,7 @@ use spile_source::{FileId, Origin, SourceMap};
 use crate::debug_kernel;
 use crate::place::Place;
 use run::{Round, Runner};
-use script::{Function, Known};
+use script::{Function, Known, Script};
 
 /// The arguments of `cargo xtask attack`.
 #[derive(clap::Args)]
@@ -150,6 +150,9 @@ fn listed(place: &Place, wanted: &str, options: &Options) -> Result<ExitCode> {
     let called = called::called(place, &own.join("parts"))?;
     let rounds = list::rounds(&scripts, wanted, &called, usize::try_from(options.beside)?)?;
     let runner = Runner { place, seconds: options.seconds, longest: LONGEST.0, directory: own.join("modules") };
+    if place.reports_races() {
+        expect_report(&runner)?;
+    }
     let left = rounds.get(options.skip..).filter(|left| !left.is_empty());
     let left = left.with_context(|| format!("there are only {} rounds", rounds.len()))?;
     let (mut refused, mut broken, mut over) = (0, 0, options.skip);
@@ -181,6 +184,30 @@ fn keep_races(races: &[String]) -> Result<()> {
     let mut open = open.with_context(|| format!("opening {}", file.display()))?;
     writeln!(open, "{}", races.join("\n\n")).with_context(|| format!("writing {}", file.display()))?;
     println!("{} data races of the kernel's own code are in {}", races.len(), file.display());
+    Ok(())
+}
+
+/// A handler that adds to a word of its own on both CPUs, in guru mode.
+const RACE: &str = "\
+%{ static unsigned long raced; %}
+function race() %{ int i; for (i = 0; i < 2000; i++) { raced++; barrier(); } %}
+probe kernel.function(\"vfs_read\") { race() }
+";
+
+/// Fails unless the kernel reports a deliberate data race of a script: CPUs that run in turns could hide all. They do not: KCSAN waits
+/// in loops with `pause`, at which qemu goes on with the other CPU.
+fn expect_report(runner: &Runner) -> Result<()> {
+    let options = vec!["-g".to_string()];
+    let round: Round = vec![Script { seed: 0, options, declarations: vec![RACE.to_string()], probes: Vec::new() }];
+    let outcome = run::run(runner, &[round])?.pop().unwrap_or_default();
+    ensure!(
+        outcome
+            .broken
+            .as_ref()
+            .is_some_and(|what| what.contains(crate::test::DATA_RACE) && what.contains("race [attack_")),
+        "the kernel does not report a deliberate data race: {outcome:?}"
+    );
+    println!("a deliberate data race is reported");
     Ok(())
 }
 
