@@ -7,6 +7,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
+use sha2::{Digest, Sha256};
 use spile_base::cache::Inputs;
 use spile_base::read;
 
@@ -162,6 +163,24 @@ impl Tree {
         }
         text.extend(Inputs::of(copied).to_text().into_bytes());
         text
+    }
+
+    /// Adds the paths, permissions and bytes of all files.
+    pub(super) fn digest(&self, hash: &mut Sha256) -> Result<(), Error> {
+        for (path, (content, mode)) in &self.files {
+            let read;
+            let bytes: &[u8] = match content {
+                Content::Bytes(bytes) => bytes,
+                Content::Link(to) => to.as_os_str().as_encoded_bytes(),
+                Content::Copy(host) => {
+                    read = read::regular(host, MOST_BYTES).map_err(Error::file("reading", host))?;
+                    &read
+                }
+            };
+            hash.update(format!("{path:?} {mode:o} {} {}\n", matches!(content, Content::Link(_)), bytes.len()));
+            hash.update(bytes);
+        }
+        Ok(())
     }
 
     /// The archive, to be unpacked by the kernel when it boots: with the directories of the base system.

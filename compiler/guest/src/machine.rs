@@ -10,7 +10,8 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use spile_base::cache::Settings;
+use sha2::{Digest, Sha256};
+use spile_base::cache::{Inputs, Settings};
 use spile_base::scratch::Scratch;
 
 use super::acceleration::Acceleration;
@@ -190,6 +191,23 @@ impl Guest {
     pub fn examined(&mut self) -> &mut Guest {
         self.examined = true;
         self.parameter("sysrq_always_enabled")
+    }
+
+    /// A digest of what decides what is in the guest: its kernel with its parameters, and the paths, permissions and bytes of its
+    /// files, which are read; 64 hexadecimal digits.
+    pub fn digest(&self) -> Result<String, Error> {
+        let mut hash = Sha256::new();
+        let kernel = Inputs::of([self.kernel.image.clone()]).to_text();
+        hash.update(format!("{} {kernel} {:?} {:?}", self.kernel.release, self.parameters, self.script));
+        hash.update(format!("{:?} {:?} {} {}", self.modules, self.offered_modules, self.memory_mib, self.cpus));
+        Tree::system()?.digest(&mut hash)?;
+        self.tree.digest(&mut hash)?;
+        let mut modules = Tree::default();
+        for module in &self.extra_modules {
+            modules.put(module, Content::Copy(module.clone()), 0o644);
+        }
+        modules.digest(&mut hash)?;
+        Ok(hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect())
     }
 
     /// Boots or resumes the guest; returns once qemu runs.

@@ -65,6 +65,7 @@ pub fn run(options: &Options) -> Result<ExitCode> {
         kbuild: false,
         timings: false,
         quick: false,
+        fresh: true,
         all: false,
     };
     crate::test::run_in(&tests, place)

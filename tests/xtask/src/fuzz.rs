@@ -81,8 +81,8 @@ pub fn run(options: &Options) -> Result<ExitCode> {
         if options.record {
             // Read again: another run may have written it meanwhile.
             let text = fs::read_to_string(&path)?;
-            let commit = crate::test::commit(&crate::root());
-            let date = crate::test::output_of("date", &["-u", "+%F"]);
+            let commit = crate::tree::commit(&crate::root());
+            let date = crate::tree::output_of("date", &["-u", "+%F"]);
             fs::write(&path, totals::with(&text, target.name, tried.inputs, tried.failures, &commit, &date))?;
         }
     }

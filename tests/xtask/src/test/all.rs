@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result};
 
 use super::report::Report;
+use crate::tree::{commit, output_of};
 
 /// A task of this program, or one of its tests for longer than usual.
 struct Part {
@@ -105,21 +106,6 @@ fn with_row(page: &str, cells: &[&str; 6]) -> String {
     let rows = rows.into_iter().map(|line| if line.starts_with(&start) { row.clone() } else { format!("{line}\n") });
     let last = (!known).then(|| row.clone());
     HEAD.to_string() + &rows.chain(last).collect::<String>()
-}
-
-/// The commit that was tested; with a `+` where files outside of docs/ differ from it.
-pub fn commit(root: &Path) -> String {
-    let root = root.display().to_string();
-    let changed =
-        !output_of("git", &["-C", &root, "status", "--porcelain", "--untracked-files=no", "--", ".", ":!docs"])
-            .is_empty();
-    output_of("git", &["-C", &root, "rev-parse", "--short", "HEAD"]) + if changed { "+" } else { "" }
-}
-
-/// Standard output of a program without surrounding blanks; empty if it cannot be run.
-pub fn output_of(program: &str, arguments: &[&str]) -> String {
-    let output = Command::new(program).args(arguments).stdin(Stdio::null()).output();
-    output.map(|output| String::from_utf8_lossy(&output.stdout).trim().to_string()).unwrap_or_default()
 }
 
 #[cfg(test)]

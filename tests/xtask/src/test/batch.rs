@@ -59,10 +59,26 @@ struct Finished {
     died: Option<String>,
 }
 
-/// A guest that runs the tests one after the other.
-fn guest_with(context: &BuildContext, tests: &[(usize, &Test)]) -> Result<Guest> {
+/// A guest with what all tests have in common.
+pub fn common_guest(context: &BuildContext) -> Result<Guest> {
     let mut guest = crate::guest::equipped(&context.root, &context.place)?;
     guest.write("/root/driver.sh", DRIVER, 0o644).write("/root/library.sh", LIBRARY, 0o644);
+    Ok(guest)
+}
+
+/// A digest of what a test's guest has beside that, on a machine that is not busy.
+pub fn digest(context: &BuildContext, test: &Test) -> Result<String> {
+    let mut guest = Guest::new(context.place.kernel.clone());
+    if test.header.family {
+        crate::guest::with_family(&mut guest, context.family()?)?;
+    }
+    put_test(context, &mut guest, 0, test, 1)?;
+    Ok(guest.digest()?)
+}
+
+/// A guest that runs the tests one after the other.
+fn guest_with(context: &BuildContext, tests: &[(usize, &Test)]) -> Result<Guest> {
+    let mut guest = common_guest(context)?;
     let mut script = String::from(". /root/driver.sh\nbegin_tests\n");
     let has_family = tests.iter().any(|(_, test)| test.header.family);
     if has_family {
@@ -72,7 +88,7 @@ fn guest_with(context: &BuildContext, tests: &[(usize, &Test)]) -> Result<Guest>
         guest.parameter("cgroup_disable=memory");
     }
     for (number, test) in tests {
-        put_test(context, &mut guest, *number, test)?;
+        put_test(context, &mut guest, *number, test, measure::busy())?;
         script.push_str(&format!("run_test {number}\n"));
     }
     // All modules of all tests lie in its memory, and some tests arm a dozen scripts at once.
@@ -182,7 +198,8 @@ fn has_random_addresses(name: &str) -> bool {
     RANDOM_ADDRESSES.iter().any(|area| name.starts_with(area))
 }
 
-fn put_test(context: &BuildContext, guest: &mut Guest, number: usize, test: &Test) -> Result<()> {
+/// Puts a test into a guest. `busy`: the factor for its time limits.
+fn put_test(context: &BuildContext, guest: &mut Guest, number: usize, test: &Test, busy: u32) -> Result<()> {
     let directory = format!("/root/t/{number}");
     let slowness = context.place.slowness();
     let header = &test.header;
@@ -200,7 +217,7 @@ fn put_test(context: &BuildContext, guest: &mut Guest, number: usize, test: &Tes
             let all = if context.all { "1" } else { "" };
             format!(
                 "SLOWNESS={slowness} PATIENCE={} SPILE_TEST_ALL={all}\n{more}. /root/library.sh\n{text}",
-                slowness * measure::busy()
+                slowness * busy
             )
         }
     };
@@ -223,7 +240,7 @@ fn put_test(context: &BuildContext, guest: &mut Guest, number: usize, test: &Tes
         .write(format!("{directory}/setup"), header.setup.clone(), 0o644)
         .write(format!("{directory}/random"), if has_random_addresses(&test.name) { "2\n" } else { "0\n" }, 0o644)
         .write(format!("{directory}/modules"), header.modules.join("\n"), 0o644)
-        .write(format!("{directory}/limit"), (limit(test) * u64::from(slowness * measure::busy())).to_string(), 0o644);
+        .write(format!("{directory}/limit"), (limit(test) * u64::from(slowness * busy)).to_string(), 0o644);
     Ok(())
 }
 

@@ -8,7 +8,7 @@
 //! Everything is built once, first. Then one guest more than there are CPUs runs at a time (guests sleep part of theirs), and
 //! as many host tests, those with the longest limits first; when no guest is left to start, its place is another host
 //! test's. Last come the tests that run alone, beside the unit tests on one thread. One line is printed for each test, the
-//! last line is `N passed, N failed`. A busy machine may be too slow for a test, so a few failed tests are run once
+//! last line is `N passed, N failed`. What passed in an earlier run is not run again while it is the same (`kept.rs`). A busy machine may be too slow for a test, so a few failed tests are run once
 //! more, each alone; those that pass then are listed at the end.
 
 mod all;
@@ -17,6 +17,7 @@ mod build;
 pub(crate) mod find;
 mod header;
 mod judge;
+mod kept;
 mod memory;
 mod report;
 mod results;
@@ -26,9 +27,7 @@ mod tree_lock;
 mod units;
 mod whole;
 
-pub use all::{commit, output_of};
-
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::io::IsTerminal;
 use std::path::Path;
@@ -43,6 +42,7 @@ use build::BuildContext;
 use find::Test;
 use judge::Observed;
 pub use judge::{DATA_RACE, find_fault, is_race_of_kernel};
+use kept::{Kept, Key};
 use report::Report;
 use timings::{Part, Timings};
 use tree_lock::TreeLock;
@@ -66,7 +66,10 @@ pub struct Options {
     /// Builds the scripts' modules with Kbuild itself (spile --kbuild)
     #[arg(long)]
     pub kbuild: bool,
-    /// Prints the time of each part and the slowest steps; after a complete run also writes docs/test-timings.md
+    /// Runs also what passed in an earlier run and has not changed since, as any run but one of all tests on the newest kernel does
+    #[arg(long)]
+    pub fresh: bool,
+    /// Prints the time of each part and the slowest steps; after a complete run also writes docs/test-timings.md. As with --fresh
     #[arg(long)]
     pub timings: bool,
     /// The unit tests, and one script of each directory of tests/ in one guest
@@ -95,7 +98,7 @@ fn run_scripts(options: &Options, find_place: impl FnOnce() -> Result<Place>) ->
     let root = crate::root();
     let whole = options.names.is_empty();
     // On a terminal show progress; in a log a thousand lines would hide the one that matters.
-    let report = Report::new(&root.join("target/test.log"), whole && !std::io::stdout().is_terminal())?;
+    let mut report = Report::new(&root.join("target/test.log"), whole && !std::io::stdout().is_terminal())?;
     let timings = Timings::new();
     let tree_lock = TreeLock::in_tree(&root.join("target"), || println!("{}", tree_lock::WAITING))?;
     expect_room(&root)?;
@@ -116,7 +119,11 @@ fn run_scripts(options: &Options, find_place: impl FnOnce() -> Result<Place>) ->
     let began = Instant::now();
     let context = BuildContext::open(&root, place, options.kbuild, options.all)?;
     timings.add(Part::Fixtures, "all", began, Duration::ZERO);
-    let run = Run { context: &context, report: &report, timings: &timings, keep: options.keep };
+    if whole && options.kernel.is_none() && !options.quick && !options.kbuild && context.place.is_here() {
+        let fresh = options.fresh || options.timings || options.all;
+        report.keep(Kept::open(&root, &root.join("target/test-results.json"), fresh), &context.place.kernel.release);
+    }
+    let run = Run { context: &context, report: &report, timings: &timings, keep: options.keep, again: false };
     if whole && !options.quick {
         measure::expect_load(LOAD_OF_A_WHOLE_RUN);
     }
@@ -136,6 +143,9 @@ fn run_scripts(options: &Options, find_place: impl FnOnce() -> Result<Place>) ->
                 .context("writing docs/test-timings.md")?;
         }
     }
+    if let Err(error) = report.kept().write() {
+        println!("the results are not kept for the next run: {error:#}");
+    }
     if !by_chance.is_empty() {
         println!("NOT RELIABLE, passed only when run again: {}", by_chance.join(", "));
     }
@@ -150,6 +160,12 @@ fn run_scripts(options: &Options, find_place: impl FnOnce() -> Result<Place>) ->
     }
     if report.is_brief() {
         println!("{} s; each test's line and what the parts took: target/test.log", timings.elapsed().as_secs());
+    }
+    if report.kept().used() > 0 {
+        println!(
+            "{} of the tests had passed before, and nothing that they depend on has changed; --fresh runs them",
+            report.kept().used()
+        );
     }
     println!("{} passed, {} failed", report.passed(), report.failed());
     Ok(if report.failed() == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
@@ -214,6 +230,8 @@ struct Run<'a> {
     report: &'a Report,
     timings: &'a Timings,
     keep: bool,
+    /// Tests that failed are run once more. One that passes then is not reliable: its result is not kept.
+    again: bool,
 }
 
 /// The place for which a test is, if not this one.
@@ -241,7 +259,7 @@ fn run_again(run: &Run, failed: Vec<Test>) -> Result<Vec<String>> {
             fs::remove_dir_all(&directory).with_context(|| format!("emptying {}", directory.display()))?;
         }
         run.report.take_back();
-        if script_tests(run, vec![test], Jobs::default())?.is_empty() {
+        if script_tests(&Run { again: true, ..*run }, vec![test], Jobs::default())?.is_empty() {
             by_chance.push(name);
         }
     }
@@ -285,8 +303,16 @@ impl<'a> Jobs<'a> {
 
 /// Runs the tests. Returns the failed ones.
 fn script_tests<'a>(run: &'a Run, tests: Vec<Test>, jobs: Jobs<'a>) -> Result<Vec<Test>> {
-    let Run { context, report, timings, keep } = *run;
+    let Run { context, report, timings, keep, again } = *run;
     let failed = Mutex::new(HashSet::new());
+    let keys: Mutex<HashMap<String, Key>> = Mutex::default();
+    let has_passed = |test: &Test, key: Option<Key>| {
+        let key = key.filter(|_| !again);
+        let has = report.has_passed(key.as_ref(), &test.name);
+        let mut keys = keys.lock().unwrap_or_else(PoisonError::into_inner);
+        keys.extend(key.map(|key| (test.name.clone(), key)));
+        has
+    };
     let report_test = |test: &Test, faults: &[String], observed: &Observed| {
         if !faults.is_empty() {
             failed.lock().unwrap_or_else(PoisonError::into_inner).insert(test.name.clone());
@@ -295,6 +321,10 @@ fn script_tests<'a>(run: &'a Run, tests: Vec<Test>, jobs: Jobs<'a>) -> Result<Ve
     };
     let finish = |test: &Test, observed: &Observed| {
         let faults = judge::judge(&test.header, observed);
+        if faults.is_empty() {
+            let key = keys.lock().unwrap_or_else(PoisonError::into_inner).remove(&test.name);
+            report.note_passed(key.as_ref(), &test.name, 1);
+        }
         if keep || !faults.is_empty() {
             keep_files(&context.directory(test), observed);
         } else {
@@ -305,6 +335,10 @@ fn script_tests<'a>(run: &'a Run, tests: Vec<Test>, jobs: Jobs<'a>) -> Result<Ve
     };
     // On the host: host tests are complete; of a guest test only a failure to compile counts.
     let prepare = |test: &Test| {
+        let is_shell = test.kind == find::Kind::HostShell;
+        if is_shell && has_passed(test, report.key_of_tree(&test.name)) {
+            return true;
+        }
         context.run_timed(test, timings, &|result| match result {
             Ok(observed) if !test.runs_in_guest() => finish(test, observed),
             Ok(observed) if observed.exit != 0 => {
@@ -319,6 +353,11 @@ fn script_tests<'a>(run: &'a Run, tests: Vec<Test>, jobs: Jobs<'a>) -> Result<Ve
     let in_guest = |share: &[(usize, &Test)]| {
         let ready: Vec<_> =
             share.iter().copied().filter(|(number, _)| compiled.wait_for(*number) == Some(true)).collect();
+        let (known, ready): (Vec<_>, Vec<_>) =
+            ready.into_iter().partition(|(_, test)| has_passed(test, report.kept().of_guest_test(context, test)));
+        for (_, test) in known {
+            let _ = fs::remove_dir_all(context.directory(test));
+        }
         batch::run(context, &ready, timings, &|number, observed| finish(&tests[number], &observed))
     };
     let numbered = tests.iter().enumerate();

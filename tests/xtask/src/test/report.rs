@@ -12,6 +12,7 @@ use anyhow::{Context, Result};
 
 use super::find::Test;
 use super::judge::Observed;
+use super::kept::{Kept, Key};
 
 /// Shared by all tests of a run; lines of different tests do not mix.
 pub struct Report {
@@ -21,13 +22,53 @@ pub struct Report {
     log: Mutex<File>,
     /// Only failures are printed.
     brief: bool,
+    kept: Kept,
+    /// The release of the kernel that tests run on.
+    kernel: String,
 }
 
 impl Report {
     /// Writes to `log`, which is replaced. `brief`: passed tests are only written there.
     pub fn new(log: &Path, brief: bool) -> Result<Report> {
         let file = File::create(log).with_context(|| format!("writing {}", log.display()))?;
-        Ok(Report { passed: AtomicUsize::new(0), failed: AtomicUsize::new(0), log: Mutex::new(file), brief })
+        Ok(Report {
+            passed: AtomicUsize::new(0),
+            failed: AtomicUsize::new(0),
+            log: Mutex::new(file),
+            brief,
+            kept: Kept::nothing(),
+            kernel: String::new(),
+        })
+    }
+
+    /// Keeps what passes on this kernel, and knows what is kept.
+    pub fn keep(&mut self, kept: Kept, kernel: &str) {
+        (self.kept, self.kernel) = (kept, kernel.to_string());
+    }
+
+    /// The results of earlier runs.
+    pub fn kept(&self) -> &Kept {
+        &self.kept
+    }
+
+    /// The key of what may depend on every file of the tree, by its name.
+    pub fn key_of_tree(&self, name: &str) -> Option<Key> {
+        self.kept.of_tree(name, &self.kernel)
+    }
+
+    /// Whether it has passed with this key before; it counts as passed then.
+    pub fn has_passed(&self, key: Option<&Key>, name: &str) -> bool {
+        let Some(passed) = key.and_then(|key| self.kept.passed(key)) else { return false };
+        self.add(passed, 0);
+        self.print(&format!("kept    {name}"));
+        true
+    }
+
+    /// Keeps that it passed, with so many tests.
+    pub fn note_passed(&self, key: Option<&Key>, name: &str, passed: usize) {
+        if let Some(key) = key {
+            self.kept.note(key, name, passed);
+        }
     }
 
     /// Whether lines of tests that passed are left to the log.

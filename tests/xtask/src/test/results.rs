@@ -9,8 +9,8 @@ use std::path::Path;
 
 use anyhow::{Context, Result};
 
-use super::all::{commit, output_of};
 use crate::place::Place;
+use crate::tree::{commit, output_of};
 
 const HEAD: &str = "| line | release | compiler | tests | passed | failed | not applicable | commit | date |\n|---|---|---|---|---|---|---|---|---|\n";
 /// Precedes the table on its page; an empty line ends it.

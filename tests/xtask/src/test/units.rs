@@ -74,6 +74,10 @@ pub fn jobs<'a>(units: &'a [Unit], threads: usize, report: &'a Report, timings: 
 }
 
 fn run(unit: &Unit, threads: usize, report: &Report, timings: &Timings) -> Result<()> {
+    let key = report.key_of_tree(&unit.name);
+    if report.has_passed(key.as_ref(), &unit.name) {
+        return Ok(());
+    }
     let mut command = match &unit.tests {
         Tests::Program(program) => measure::low_priority(program),
         Tests::Examples(_) => measure::low_priority(cargo()),
@@ -88,7 +92,8 @@ fn run(unit: &Unit, threads: usize, report: &Report, timings: &Timings) -> Resul
     timings.add(Part::UnitTests, &unit.name, ran.began, ran.processor);
     let counted: Vec<_> = ran.stdout.lines().filter_map(counts).collect();
     let failed: usize = counted.iter().map(|(_, failed)| failed).sum();
-    report.add(counted.iter().map(|(passed, _)| passed).sum(), failed);
+    let passed = counted.iter().map(|(passed, _)| passed).sum();
+    report.add(passed, failed);
     report.print(&format!("{}:\n{}", unit.name, ran.stdout.trim_end()));
     if failed > 0 {
         report.print_failure(&format!("FAILED  {}:\n{}", unit.name, failures(&ran.stdout)));
@@ -96,6 +101,9 @@ fn run(unit: &Unit, threads: usize, report: &Report, timings: &Timings) -> Resul
     }
     let output = [ran.stdout, ran.stderr].concat();
     ensure!(ran.status.success() || failed > 0, "{}: its tests ended with {}:\n{output}", unit.name, ran.status);
+    if ran.status.success() {
+        report.note_passed(key.as_ref(), &unit.name, passed);
+    }
     Ok(())
 }
 

@@ -24,6 +24,24 @@ fn task(arguments: &[&str]) -> Result<Command> {
     Ok(command)
 }
 
+/// Runs another task of this program, unless it has passed and no file has changed.
+fn run_task(name: &str, arguments: &[&str], part: Part, report: &Report, timings: &Timings) -> Result<()> {
+    let key = report.key_of_tree(name);
+    if report.has_passed(key.as_ref(), name) {
+        return Ok(());
+    }
+    let ran = measure::output(&mut task(arguments)?)?;
+    let words: Vec<&str> =
+        arguments.iter().copied().take_while(|word| *word != "--count" && *word != "--no-shrink").collect();
+    timings.add(part, &format!("cargo xtask {}", words.join(" ")), ran.began, ran.processor);
+    let ok = ran.status.success();
+    report.report_one(name, ok, &format!("{}{}", ran.stdout, ran.stderr));
+    if ok {
+        report.note_passed(key.as_ref(), name, 1);
+    }
+    Ok(())
+}
+
 /// Random programs: the same ones each time, and others each day. `kernel`: as requested for `place`.
 pub fn model<'a>(place: &'a Place, kernel: Option<&'a str>, report: &'a Report, timings: &'a Timings) -> Job<'a> {
     Box::new(move || {
@@ -33,6 +51,11 @@ pub fn model<'a>(place: &'a Place, kernel: Option<&'a str>, report: &'a Report, 
             (seed, DAILY, format!("those of this day, --seed {seed} --count {DAILY}")),
         ];
         for (seed, count, name) in runs {
+            let what = format!("model: {count} random programs, {name}");
+            let key = report.key_of_tree(&what);
+            if report.has_passed(key.as_ref(), &what) {
+                continue;
+            }
             let began = Instant::now();
             let (processor, ok, output) = if kernel.is_some() || place.is_here() {
                 let (seed, count) = (seed.to_string(), count.to_string());
@@ -47,7 +70,10 @@ pub fn model<'a>(place: &'a Place, kernel: Option<&'a str>, report: &'a Report, 
                 (Duration::ZERO, differing.is_empty(), differing.join("\n"))
             };
             timings.add(Part::Model, &name, began, processor);
-            report.report_one(&format!("model: {count} random programs, {name}"), ok, &output);
+            report.report_one(&what, ok, &output);
+            if ok {
+                report.note_passed(key.as_ref(), &what, 1);
+            }
         }
         Ok(())
     })
@@ -61,50 +87,27 @@ fn seed_of_the_day() -> u64 {
 
 /// Scripts in user space, hit on several threads at once.
 pub fn threads<'a>(report: &'a Report, timings: &'a Timings) -> Job<'a> {
-    Box::new(move || {
-        let ran = measure::output(&mut task(&["threads"])?)?;
-        timings.add(Part::HostTest, "cargo xtask threads", ran.began, ran.processor);
-        report.report_one("threads", ran.status.success(), &format!("{}{}", ran.stdout, ran.stderr));
-        Ok(())
-    })
+    Box::new(move || run_task("threads", &["threads"], Part::HostTest, report, timings))
 }
 
 /// Random programs whose handlers run at the same time, in user space: the same ones each time.
 pub fn parallel_model<'a>(report: &'a Report, timings: &'a Timings) -> Job<'a> {
     Box::new(move || {
-        let ran = measure::output(&mut task(&["model", "--parallel", "--count", "12"])?)?;
-        timings.add(Part::Model, "cargo xtask model --parallel", ran.began, ran.processor);
-        report.report_one("model, --parallel", ran.status.success(), &format!("{}{}", ran.stdout, ran.stderr));
-        Ok(())
+        run_task("model, --parallel", &["model", "--parallel", "--count", "12"], Part::Model, report, timings)
     })
 }
 
 /// Hits on CPUs that run at the same time.
 pub fn smp<'a>(report: &'a Report, timings: &'a Timings) -> Job<'a> {
-    Box::new(move || {
-        let ran = measure::output(&mut task(&["smp"])?)?;
-        timings.add(Part::Guest, "cargo xtask smp", ran.began, ran.processor);
-        report.report_one("smp", ran.status.success(), &format!("{}{}", ran.stdout, ran.stderr));
-        Ok(())
-    })
+    Box::new(move || run_task("smp", &["smp"], Part::Guest, report, timings))
 }
 
 /// Hostile scripts, the same ones each time.
 pub fn attack<'a>(report: &'a Report, timings: &'a Timings) -> Job<'a> {
-    Box::new(move || {
-        let ran = measure::output(&mut task(&["attack", "--no-shrink"])?)?;
-        timings.add(Part::Attack, "cargo xtask attack", ran.began, ran.processor);
-        report.report_one("attack", ran.status.success(), &format!("{}{}", ran.stdout, ran.stderr));
-        Ok(())
-    })
+    Box::new(move || run_task("attack", &["attack", "--no-shrink"], Part::Attack, report, timings))
 }
 
 /// The command that README recommends first.
 pub fn demo<'a>(report: &'a Report, timings: &'a Timings) -> Job<'a> {
-    Box::new(move || {
-        let ran = measure::output(&mut task(&["demo"])?)?;
-        timings.add(Part::Demo, "cargo xtask demo", ran.began, ran.processor);
-        report.report_one("demo", ran.status.success(), &format!("{}{}", ran.stdout, ran.stderr));
-        Ok(())
-    })
+    Box::new(move || run_task("demo", &["demo"], Part::Demo, report, timings))
 }
