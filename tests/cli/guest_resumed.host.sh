@@ -1,8 +1,9 @@
 # Shows: the second start of a virtual machine saves its state, and later ones go on from it, also at the same time, with the right
-# time. A run that is killed meanwhile is in nobody's way; what is damaged is made again; where there is no room machines boot.
+# time. A run that is ended or killed meanwhile is in nobody's way; what is damaged is made again; where there is no room machines boot.
 # limit: 240
 # stdout: ^first: hello$
-# stdout: ^killed while it saves: 137, its machine ends$
+# stdout: ^TERM while it saves: 143, its machine ends, unfinished: 0$
+# stdout: ^KILL while it saves: 137, its machine ends, unfinished: [12]$
 # stdout: ^then: hello resumed, files: 2$
 # stdout: ^two at once: 2 resumed, 2 right times, 2 boots$
 # stdout: ^memory that was changed: hello resumed, other memory$
@@ -16,23 +17,28 @@ echo 'probe begin { println("hello") exit() }' >hello.stp
 echo "first: $(guest hello.stp | xargs)"
 cp -r guests marked
 
-"$SPILE" --guest -r "$RELEASE" hello.stp >out 2>&1 &
-spile=$!
-for tenth in $(seq 600); do
-	machine=$(cat /proc/$spile/task/*/children)
-	! ls -A guests/guest | grep -q '^\.new-' || [ -z "$machine" ] || break
-	sleep 0.1
-done
-sleep 0.5
-kill -s KILL $spile
-status=0
-wait $spile || status=$?
 alive() { for process in $machine; do grep -qs '^State:.[^ZX]' /proc/$process/status && return; done; false; }
-for tenth in $(seq 50); do
-	alive || break
-	sleep 0.1
-done
-alive || echo "killed while it saves: $status, its machine ends"
+# while_it_saves SIGNAL: sends it to a run that makes a saved state, and prints how that ends.
+while_it_saves() {
+	"$SPILE" --guest -r "$RELEASE" hello.stp >out 2>&1 &
+	spile=$!
+	for tenth in $(seq 600); do
+		machine=$(cat /proc/$spile/task/*/children)
+		! ls -A guests/guest | grep -q '^\.new-' || [ -z "$machine" ] || break
+		sleep 0.1
+	done
+	sleep 0.5
+	kill -s $1 $spile
+	status=0
+	wait $spile || status=$?
+	for tenth in $(seq 50); do
+		alive || break
+		sleep 0.1
+	done
+	alive || echo "$1 while it saves: $status, its machine ends, unfinished: $(ls -A guests/guest | grep -c '^\.new-')"
+}
+while_it_saves TERM
+while_it_saves KILL
 echo "then: $(guest hello.stp | xargs), files: $(ls -A guests/guest | wc -l)"
 
 cat >time.stp <<'END'

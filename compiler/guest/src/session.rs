@@ -115,12 +115,13 @@ impl Session {
     /// guest, and so does the silence of a guest after one: its kernel may hang.
     pub fn run(&self, mut streams: Streams) -> Result<SessionEnd, Error> {
         let guest = self.prepare()?;
-        let signals = Signals::catch();
         let notice = Arc::new(Mutex::new(std::mem::replace(&mut streams.notice, Box::new(|_| {}))));
         let notify = move |line: &str| notice.lock().unwrap_or_else(PoisonError::into_inner)(line);
         streams.notice = Box::new(notify.clone());
         let commands = streams.commands.take();
         let running = guest.start(streams)?;
+        // Until then a signal ends this process, as there is nothing to pass it on to: making a saved state takes seconds.
+        let signals = Signals::catch();
         let interrupter = running.interrupter();
         if let Some(commands) = commands {
             let (interrupter, name) = (interrupter.clone(), super::module_name(&self.module_path()));
