@@ -24,16 +24,15 @@ fn task(arguments: &[&str]) -> Result<Command> {
     Ok(command)
 }
 
-/// Runs another task of this program, unless it has passed and no file has changed.
-fn run_task(name: &str, arguments: &[&str], part: Part, report: &Report, timings: &Timings) -> Result<()> {
+/// Runs another task of this program, `name` with these options, unless it has passed and no file has changed.
+fn run_task(name: &str, options: &[&str], part: Part, report: &Report, timings: &Timings) -> Result<()> {
     let key = report.key_of_tree(name);
     if report.has_passed(key.as_ref(), name) {
         return Ok(());
     }
-    let ran = measure::output(&mut task(arguments)?)?;
-    let words: Vec<&str> =
-        arguments.iter().copied().take_while(|word| *word != "--count" && *word != "--no-shrink").collect();
-    timings.add(part, &format!("cargo xtask {}", words.join(" ")), ran.began, ran.processor);
+    let words: Vec<&str> = name.split(' ').chain(options.iter().copied()).collect();
+    let ran = measure::output(&mut task(&words)?)?;
+    timings.add(part, &format!("cargo xtask {name}"), ran.began, ran.processor);
     let ok = ran.status.success();
     report.report_one(name, ok, &format!("{}{}", ran.stdout, ran.stderr));
     if ok {
@@ -87,27 +86,25 @@ fn seed_of_the_day() -> u64 {
 
 /// Scripts in user space, hit on several threads at once.
 pub fn threads<'a>(report: &'a Report, timings: &'a Timings) -> Job<'a> {
-    Box::new(move || run_task("threads", &["threads"], Part::HostTest, report, timings))
+    Box::new(move || run_task("threads", &[], Part::HostTest, report, timings))
 }
 
 /// Random programs whose handlers run at the same time, in user space: the same ones each time.
 pub fn parallel_model<'a>(report: &'a Report, timings: &'a Timings) -> Job<'a> {
-    Box::new(move || {
-        run_task("model, --parallel", &["model", "--parallel", "--count", "12"], Part::Model, report, timings)
-    })
+    Box::new(move || run_task("model --parallel", &["--count", "12"], Part::Model, report, timings))
 }
 
 /// Hits on CPUs that run at the same time.
 pub fn smp<'a>(report: &'a Report, timings: &'a Timings) -> Job<'a> {
-    Box::new(move || run_task("smp", &["smp"], Part::Guest, report, timings))
+    Box::new(move || run_task("smp", &[], Part::Guest, report, timings))
 }
 
 /// Hostile scripts, the same ones each time.
 pub fn attack<'a>(report: &'a Report, timings: &'a Timings) -> Job<'a> {
-    Box::new(move || run_task("attack", &["attack", "--no-shrink"], Part::Attack, report, timings))
+    Box::new(move || run_task("attack", &["--no-shrink"], Part::Attack, report, timings))
 }
 
 /// The command that README recommends first.
 pub fn demo<'a>(report: &'a Report, timings: &'a Timings) -> Job<'a> {
-    Box::new(move || run_task("demo", &["demo"], Part::Demo, report, timings))
+    Box::new(move || run_task("demo", &[], Part::Demo, report, timings))
 }
