@@ -40,7 +40,7 @@
 # stdout: ^rust pair: \$n %rdi \$return->__1 %rdx$
 # stdout: ^rust taking: \$u->b %rsi \$n %rdx$
 # stdout: ^rust bigs: \$c %rsi$
-# stdout: ^rust array: \$n %rsi \$return\[1\] \[%rdi\] at the entry$
+# stdout: ^rust array: \$n %rsi \$return\[1\] \[%rdi\+8\] at the entry$
 # stdout: ^rust under: \$n %rsi$
 # stdout: ^rust three: error
 # stdout: ^rust vec: \$v->len \[%rdi\+0?x?[0-9a-f]+\]$
