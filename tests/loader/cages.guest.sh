@@ -105,6 +105,8 @@ echo "a full /run: $full, without one: $without"
 rm -rf /run/spile
 s="$(status usr 'umask 0; suid ticks -T 0.1 -o open') $(stat -c %a open), $(status usr 'umask 777; suid ticks -T 0.1 -o closed') $(stat -c %a closed)"
 (umask 0; su usr -c 'umask 0; suid -L ticks')
+# A process in the background makes it.
+for tenth in $(seq $((100 * PATIENCE))); do [ ! -d /run/spile ] || break; pause 0.1; done
 echo "masks: $s, 0 $(stat -c %a /run/spile)"
 spilerun -d ticks
 nothing_of_suid ticks
