@@ -30,6 +30,16 @@ enum Tests {
     Examples(String),
 }
 
+impl Unit {
+    /// Other than the name, no two have the same: a library and a program may be called alike.
+    fn identity(&self) -> String {
+        match &self.tests {
+            Tests::Program(program) => format!("{} {}", self.name, program.display()),
+            Tests::Examples(library) => format!("{} {library}", self.name),
+        }
+    }
+}
+
 /// Builds the programs and the unit tests: nothing is compiled again later, except examples in the documentation.
 pub fn build(root: &Path, timings: &Timings) -> Result<Vec<Unit>> {
     let mut command = Command::new(cargo());
@@ -74,7 +84,7 @@ pub fn jobs<'a>(units: &'a [Unit], threads: usize, report: &'a Report, timings: 
 }
 
 fn run(unit: &Unit, threads: usize, report: &Report, timings: &Timings) -> Result<()> {
-    let key = report.key_of_tree(&unit.name);
+    let key = report.key_of_tree(&unit.identity());
     if report.has_passed(key.as_ref(), &unit.name) {
         return Ok(());
     }
@@ -166,6 +176,9 @@ mod tests {
         let library = r#""target":{"name":"l","doctest":true},"profile":{"test":false},"executable":null"#;
         let other = r#""target":{"name":"l","doctest":false},"profile":{"test":false},"executable":"/s/l""#;
         let found = |name: &str, tests: Tests| Some(Unit { name: name.into(), tests, directory: "/s/loader".into() });
+        let other_program = test.replace("t-1", "t-2");
+        let identity = |rest: &str| message("/s/loader", rest).unwrap().identity();
+        assert_ne!(identity(test), identity(&other_program), "of the same name");
         assert_eq!(message("/s/loader", test), found("t of loader", Tests::Program("/s/t-1".into())));
         assert_eq!(message("/s/loader", library), found("examples of loader", Tests::Examples("loader/".into())));
         assert_eq!(message("/s/loader", other), None);
