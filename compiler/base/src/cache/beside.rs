@@ -76,17 +76,6 @@ impl Cache {
             self.remove(&path);
         }
     }
-
-    /// Removes the least recently used entries of a kind, so that those that stay take at most `bytes`.
-    pub fn keep_part(&self, kind: Kind, bytes: u64) {
-        let mut kept = 0;
-        for entry in self.list().into_iter().filter(|entry| entry.kind == kind) {
-            kept += entry.size;
-            if kept > bytes {
-                self.remove(&entry.path);
-            }
-        }
-    }
 }
 
 /// The path of what is beside an entry.

@@ -108,6 +108,17 @@ impl Cache {
         removed
     }
 
+    /// Removes the least recently used entries of a kind, so that those that stay take at most `bytes`.
+    pub fn keep_part(&self, kind: Kind, bytes: u64) {
+        let mut kept = 0;
+        for entry in self.list().into_iter().filter(|entry| entry.kind == kind) {
+            kept += entry.size;
+            if kept > bytes {
+                self.remove(&entry.path);
+            }
+        }
+    }
+
     fn remove_strays(&self) {
         for (_, path, name) in self.files() {
             let alone = |entry: &str| !path.with_file_name(entry).exists();

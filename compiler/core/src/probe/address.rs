@@ -133,15 +133,9 @@ pub(super) fn resolve_in(
         true => format!("{}.statement({:#x})", owner_of(object), at.offset),
         false => format!("{}.function(\"{}@{file}:{line}\"){suffix}", owner_of(object), quoted(&name)),
     };
-    let context = FunctionContext {
-        object: object.clone(),
-        function: innermost,
-        around: Some(id).filter(|id| *id != innermost),
-        place: format!("{name} ({file}:{line})"),
-        address: at,
-        returning,
-        entry: None,
-    };
+    let around = Some(id).filter(|id| *id != innermost);
+    let at_address = FunctionContext::at(object, innermost, format!("{name} ({file}:{line})"), at);
+    let context = FunctionContext { around, returning, ..at_address };
     let module = if object.is_kernel() { "kernel".to_string() } else { object.name().to_string() };
     Ok(Site { point: canonical, function: name, module, attachment, context: Rc::new(context) })
 }

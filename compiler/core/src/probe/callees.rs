@@ -293,15 +293,7 @@ impl<'o, 'r, 'k> Callees<'o, 'r, 'k> {
 
     fn context(&self, path: &Path, id: FunctionId, callee: &Function, address: Address) -> FunctionContext {
         let place = format!("{} ({}:{}), called by {}", callee.name, callee.file, callee.line, path.caller);
-        FunctionContext {
-            object: self.object.clone(),
-            function: id,
-            around: None,
-            place,
-            address,
-            returning: false,
-            entry: None,
-        }
+        FunctionContext::at(self.object, id, place, address)
     }
 
     /// How a probe is attached there; None and a line for `-v` where it cannot.

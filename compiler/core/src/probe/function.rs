@@ -447,15 +447,7 @@ impl Finder<'_> {
             false => ([name, " (", file, ":", &line, ")"].concat(), ["@", file, ":", &line]),
         };
         let [at, file, colon, line] = file_and_line;
-        let context = FunctionContext {
-            object: self.object.clone(),
-            function: id,
-            around: None,
-            place,
-            address,
-            returning,
-            entry,
-        };
+        let context = FunctionContext { returning, entry, ..FunctionContext::at(self.object, id, place, address) };
         self.sites.push(Site {
             point: [&owner, ".function(\"", &quoted(name), at, file, colon, line, "\")", suffix].concat(),
             function: name.clone(),
@@ -491,6 +483,12 @@ pub(super) struct FunctionContext {
 }
 
 impl FunctionContext {
+    /// At an instruction of the function, which is not its return.
+    pub(super) fn at(object: &Rc<Object>, function: FunctionId, place: String, address: Address) -> FunctionContext {
+        let object = object.clone();
+        FunctionContext { object, function, around: None, place, address, returning: false, entry: None }
+    }
+
     fn debug(&self) -> Result<&DebugInfo, ContextError> {
         self.object.debug().map_err(|error| ContextError::DebugInfo(error.to_string()))
     }
@@ -617,16 +615,8 @@ impl Context for FunctionContext {
 
     fn at_entry(&self) -> Option<(Attachment, Rc<dyn Context>)> {
         let (address, attachment) = self.entry.clone()?;
-        let (object, place) = (self.object.clone(), self.place.clone());
-        let context = FunctionContext {
-            object,
-            function: self.function,
-            around: self.around,
-            place,
-            address,
-            returning: false,
-            entry: None,
-        };
+        let at_entry = FunctionContext::at(&self.object, self.function, self.place.clone(), address);
+        let context = FunctionContext { around: self.around, ..at_entry };
         Some((attachment, Rc::new(context)))
     }
 

@@ -182,15 +182,8 @@ impl Labels<'_, '_, '_> {
             if self.object.is_program() && !self.taken.take(&full, file, label.line, label.address) {
                 continue;
             }
-            let context = FunctionContext {
-                object: self.object.clone(),
-                function: id,
-                around: None,
-                place: format!("{name} ({file}:{}), label {}", label.line, label.name),
-                address: label.address,
-                returning: false,
-                entry: None,
-            };
+            let place = format!("{name} ({file}:{}), label {}", label.line, label.name);
+            let context = FunctionContext::at(self.object, id, place, label.address);
             // The line is that of the label, as in SystemTap.
             let suffix = format!("function(\"{name}@{file}:{}\").label(\"{}\")", label.line, label.name);
             let attachment = match self.code.at(self.object, label.address) {

@@ -295,15 +295,7 @@ fn site(
             "{name} ({file}:{line}), one of the line's {alike} addresses: @defined() is 1 at those that have it"
         ),
     };
-    let context = FunctionContext {
-        object: object.clone(),
-        function: id,
-        around: None,
-        place,
-        address,
-        returning: false,
-        entry: None,
-    };
+    let context = FunctionContext::at(object, id, place, address);
     Site {
         point: format!("{owner}.statement(\"{}@{file}:{line}\")", quoted(name)),
         function: name.clone(),

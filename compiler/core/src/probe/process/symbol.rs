@@ -178,15 +178,7 @@ fn site(point: &Point, object: &Rc<Object>, code: Code, symbol: &str, address: A
     let context: Rc<dyn Context> = match described(object, address) {
         Some(id) => {
             let place = format!("{symbol} of {}", object.name());
-            Rc::new(FunctionContext {
-                object: object.clone(),
-                function: id,
-                around: None,
-                place,
-                address,
-                returning,
-                entry: None,
-            })
+            Rc::new(FunctionContext { returning, ..FunctionContext::at(object, id, place, address) })
         }
         None => Rc::new(SymbolContext { object: object.clone(), symbol: symbol.to_string(), returning }),
     };
