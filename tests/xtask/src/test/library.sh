@@ -45,6 +45,8 @@ soon() {
 start() {
 	script=$1 text=$2
 	shift 2
+	# The text of an earlier session would be found before the new one has opened the file.
+	rm -f "$script.out" "$script.err"
 	spilerun "$script.ko" "$@" >"$script.out" 2>"$script.err" &
 	loader=$!
 	wait_for "$script.out" "$text" || { cat "$script.err"; return 1; }
@@ -136,6 +138,8 @@ gone() {
 
 # second_start NAME: starts module NAME, which is being disarmed, once more, and interrupts that. Says that it waited and what to do.
 second_start() {
+	# As in start.
+	rm -f waits
 	spilerun "$1.ko" 2>waits &
 	second=$!
 	# Before it has its handlers, the signal ends it without a message.
