@@ -101,6 +101,7 @@ echo "root's probes in a program whose directory leads there: $s"
 gone program
 gone stacks_of
 umount -l fs programs
+umount /sys/fs/fuse/connections 2>/dev/null || true
 
 mkdir /lower /upper
 mount -t tmpfs none /upper

@@ -45,6 +45,16 @@ restore_accounts() {
 	done
 }
 
+# remove MODULE: unloads it, and prints why if it stays in use. What uses it may end in the background: a killed process, a lazy unmount.
+remove() {
+	for attempt in $TURNS; do
+		[ -d "/sys/module/$1" ] || return
+		reason=$(rmmod "$1" 2>&1) && return
+		read -r -t 0.2 nothing <>/run/nothing
+	done
+	echo "$1, which cannot be unloaded: $reason"
+}
+
 # Reports to the host that the first test starts.
 begin_tests() {
 	mkdir -p /run/results /run/accounts
@@ -53,6 +63,8 @@ begin_tests() {
 	done
 	accounts=$(accounts)
 	mkfifo /run/nothing
+	# For what ends in the background, every 0.2 s: only a test that fails waits for all of them.
+	TURNS=$(seq 100)
 	release=$(uname -r)
 	# Probed programs have the same path as on the host, which may be in /tmp.
 	user=$(readlink /usr/bin/user)
@@ -127,7 +139,7 @@ run_test() {
 	fi
 
 	# A module being unloaded may still be on the list.
-	for attempt in 1 2 3 4 5; do
+	for attempt in $TURNS; do
 		: >$results.left
 		after=$(loaded_modules)
 		[ "$after" != "$before" ] || break
@@ -141,8 +153,8 @@ run_test() {
 	if [ -s $results.left ] || [ -n "$wanted" ]; then
 		# Those that were loaded last may use the others.
 		for module in $(cat $results.left) $wanted; do
-			[ ! -d "/sys/module/$module" ] || rmmod "$module"
-		done
+			remove "$module"
+		done >>$results.left
 		after=$(loaded_modules)
 	fi
 	before=$after
@@ -152,7 +164,7 @@ run_test() {
 		*) echo "${directory##*/} (its directory in /proc/systemtap)" ;;
 		esac
 	done >>$results.left
-	for attempt in 1 2 3 4 5 6 7 8 9 10; do
+	for attempt in $TURNS; do
 		running_loaders >$results.loaders
 		[ -s $results.loaders ] || break
 		# The process that waits for a user's exit notices the end of the session only after some seconds.
