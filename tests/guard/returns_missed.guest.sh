@@ -8,10 +8,10 @@
 # stdout: ^the table agrees$
 # stdout: ^as staprun: WARNING: Number of errors: 0, skipped probes: [1-9][0-9]*$
 
-# asleep PROCESS: waits until it is in nanosleep().
+# asleep PROCESS: waits until it is in pause().
 asleep() {
 	for attempt in $(seq $((100 * PATIENCE))); do
-		! grep -q nanosleep "/proc/$1/wchan" || return 0
+		! grep -q pause "/proc/$1/wchan" || return 0
 		pause 0.1
 	done
 	return 1
@@ -20,7 +20,7 @@ asleep() {
 sleep_at_once() {
 	sleepers=
 	for one in 1 2 3 4 5 6; do
-		sleep 1000 &
+		abuse deep 1 >/dev/null &
 		sleepers="$sleepers $!"
 	done
 	for one in $sleepers; do
@@ -38,7 +38,7 @@ start sleepers began --stats=json
 armed sleepers
 sleep_at_once
 stop INT
-calls=$(number hits 4)
+calls=$(number hits 5)
 # judge LINE: the verdict on the probe at that line.
 judge() {
 	hits=$(number hits $1) handled=$(number handled $1) missed=$(number returns_missed $1)
@@ -48,10 +48,10 @@ judge() {
 		echo "of $calls calls $hits hits, $handled handled, $missed missed"
 	fi
 }
-[ "$(number handled 4)" = "$calls" ] && echo "entry: all handled; return: $(judge 5)"
-echo "with an entry value: $(judge 6)"
+[ "$(number handled 5)" = "$calls" ] && echo "entry: all handled; return: $(judge 6)"
+echo "with an entry value: $(judge 7)"
 # Including begin and end.
-sum=$((3 * calls + 2)) missed=$(($(number returns_missed 5) + $(number returns_missed 6)))
+sum=$((3 * calls + 2)) missed=$(($(number returns_missed 6) + $(number returns_missed 7)))
 if grep -qF "of $sum hits were missed: $missed (returns missed" sleepers.err; then
 	echo 'the report has the sum'
 else
@@ -61,7 +61,7 @@ start sleepers began --stats
 armed sleepers
 sleep_at_once
 stop INT
-grep 'do_nanosleep.*\.return' sleepers.err | awk '$1 == $2 + $3 && $3 >= 5 { same++ } END { print same == 2 ? "the table agrees" : "the table differs" }'
+grep '__do_sys_pause.*\.return' sleepers.err | awk '$1 == $2 + $3 && $3 >= 5 { same++ } END { print same == 2 ? "the table agrees" : "the table differs" }'
 gone sleepers
 
 mkdir bin
