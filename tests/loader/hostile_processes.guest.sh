@@ -37,11 +37,12 @@ attack() {
 	su "$user" -c "exec attacker $*" >attacker.out 2>&1 &
 	wait_for attacker.out ready 20
 }
-# watch: a session that begins, shows a stack and goes on, if it does; $loader is its process.
+# watch: a session that begins, shows a stack and goes on, if it does; $loader is its process. Some attackers make their calls only once.
 watch() {
+	rm -f names.out
 	spilerun names.ko >names.out 2>names.err &
 	loader=$!
-	wait_for names.out begins 20 >/dev/null || { echo "it does not begin"; cat names.err; }
+	{ wait_for names.out begins 20 >/dev/null && armed names; } || { echo "it does not begin"; cat names.err; }
 }
 goes_on() {
 	turns=$(grep -c alive names.out || true)
