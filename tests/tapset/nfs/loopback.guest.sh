@@ -8,6 +8,7 @@
 
 # Newer kernels keep the state of clients with nfsdcld alone, which the guest lacks.
 mkdir -p /export /mnt/nfs /var/lib/nfs/v4recovery
+ifconfig lo 127.0.0.1 up
 mount -t tmpfs none /export
 mount -t nfsd nfsd /proc/fs/nfsd
 echo 10 >/proc/fs/nfsd/nfsv4leasetime

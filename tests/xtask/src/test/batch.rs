@@ -22,6 +22,8 @@ const DRIVER: &str = include_str!("driver.sh");
 const LIBRARY: &str = include_str!("library.sh");
 /// A guest that has not handed over a result for this long after the test's own limit is stuck.
 const STUCK: Duration = Duration::from_secs(90);
+/// Factor for the time that tests in a guest have, at least: other programs may start on this machine while the guest runs.
+const LEAST_PATIENCE: u32 = 3;
 
 /// Results of the tests in this order, each with its time and the CPU time of qemu until then. Tests that were
 /// not run are missing.
@@ -51,6 +53,11 @@ pub fn run(
         anyhow::ensure!(open.len() < before, "the guest ran none of its tests");
     }
     Ok(())
+}
+
+/// Factor for the time that a test has which waits for something.
+fn patience() -> u32 {
+    measure::busy().max(LEAST_PATIENCE)
 }
 
 struct Finished {
@@ -88,7 +95,7 @@ fn guest_with(context: &BuildContext, tests: &[(usize, &Test)]) -> Result<Guest>
         guest.parameter("cgroup_disable=memory");
     }
     for (number, test) in tests {
-        put_test(context, &mut guest, *number, test, measure::busy())?;
+        put_test(context, &mut guest, *number, test, patience())?;
         script.push_str(&format!("run_test {number}\n"));
     }
     // All modules of all tests lie in its memory, and some tests arm a dozen scripts at once.
@@ -106,7 +113,7 @@ fn one_guest(
 ) -> Result<Finished> {
     let began = Instant::now();
     let guest = guest_with(context, tests)?;
-    let busy = measure::busy();
+    let busy = patience();
 
     let progress = Arc::new(Mutex::new(Progress::new()));
     let seen = Arc::clone(&progress);
@@ -116,13 +123,13 @@ fn one_guest(
     crate::guest::woken(&mut running);
     let qemu = running.id();
     lock(&progress).qemu = qemu;
-    let patience = |test: &Test| (STUCK + Duration::from_secs(limit(test))) * context.place.slowness() * busy;
+    let most_for = |test: &Test| (STUCK + Duration::from_secs(limit(test))) * context.place.slowness() * busy;
     let interrupter = running.interrupter();
     let mut numbers = Vec::new();
     let mut spent = Duration::ZERO;
     let mut before: Option<(Instant, Duration)> = None;
     // Of the test that runs now: others may have far more time.
-    let mut left = tests.iter().map(|(_, test)| patience(test));
+    let mut left = tests.iter().map(|(_, test)| most_for(test));
     let mut most = left.next().unwrap_or(STUCK);
     let name =
         |number: usize| tests.iter().find(|(other, _)| *other == number).map_or("", |(_, test)| test.name.as_str());
