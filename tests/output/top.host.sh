@@ -55,6 +55,43 @@ until_shows() {
 	cat screen
 	return 1
 }
+# hits PROBE: as they are shown now.
+hits() {
+	screen
+	awk "/^kernel.*$1/ { print \$3 }" screen
+}
+# has_more PROBE HITS: waits until it has other ones.
+has_more() {
+	for tenth in $(seq 1200); do
+		now=$(hits "$1")
+		[ -z "$now" ] || [ "$now" = "$2" ] || return 0
+		sleep 0.1
+	done
+	return 1
+}
+# has_no_more PROBE OTHER: it has none any more while the other one has, twice. It is switched off through a pipe: the last hits before that
+# may be shown later.
+has_no_more() {
+	for turn in $(seq 60); do
+		last=$(hits "$1")
+		has_more "$2" "$(hits "$2")" && has_more "$2" "$(hits "$2")" || return 1
+		[ -n "$last" ] && [ "$(hits "$1")" = "$last" ] && return 0
+	done
+	return 1
+}
+# settle COMMAND: waits until its output is the same twice. The terminal shows half of what is being drawn, for a moment.
+settle() {
+	for turn in $(seq 120); do
+		last=$("$@")
+		sleep 0.3
+		[ "$("$@")" != "$last" ] || return 0
+	done
+	return 1
+}
+rows() {
+	screen
+	echo "$(grep -c '^kernel.*vfs_wri' screen) $(grep -c '^kernel.*vfs_rea' screen)"
+}
 start "TERM=xterm $SPILE top -r $RELEASE --guest script.stp -c 'sh -c \"while :; do ls / >/dev/null; done\"'"
 until_shows '^reads\[n\] ' || exit 1
 until_shows 'vfs_wri.* [1-9][0-9.k]* ' || exit 1
@@ -66,34 +103,19 @@ tmux send-keys f
 until_shows '^filter: _' || exit 1
 tmux send-keys -l vfs_wri
 tmux send-keys Enter
-until_shows '^only vfs_wri' 'vfs_rea' && echo "only vfs_write: $(grep -c '^kernel.*vfs_wri' screen) $(grep -c '^kernel.*vfs_rea' screen)"
-# The hits of the chosen probe, the only one that is shown.
-hits() {
-	screen
-	awk '/^kernel.*vfs_wri/ { print $3 }' screen
-}
+until_shows '^only vfs_wri' 'vfs_rea' && settle rows && echo "only vfs_write: $(rows)"
 tmux send-keys d
 until_shows '^kernel.*vfs_wri.* off ' || exit 1
-before=$(hits)
 tmux send-keys Escape
 until_shows '^kernel.*vfs_rea' || exit 1
-others=$(awk '/^kernel.*vfs_rea/ { print $3 }' screen)
-for tenth in $(seq 600); do
-	screen
-	[ "$(awk '/^kernel.*vfs_rea/ { print $3 }' screen)" != "$others" ] && break
-	sleep 0.1
-done
-[ "$(hits)" = "$before" ] && [ "$tenth" -lt 600 ] && echo 'switched off: no more hits, the other one has more'
+has_no_more vfs_wri vfs_rea && echo 'switched off: no more hits, the other one has more'
+before=$(hits vfs_wri)
 tmux send-keys f
 tmux send-keys -l vfs_wri
 tmux send-keys Enter
 until_shows '^only vfs_wri' || exit 1
 tmux send-keys d
-for tenth in $(seq 600); do
-	[ "$(hits)" != "$before" ] && [ -n "$(hits)" ] && break
-	sleep 0.1
-done
-[ "$tenth" -lt 600 ] && echo 'switched on: more hits'
+has_more vfs_wri "$before" && echo 'switched on: more hits'
 tmux send-keys Escape
 until_shows 'vfs_rea' || exit 1
 tmux resize-window -x 80 -y 60
@@ -105,8 +127,8 @@ until_shows '^last .*text of' &&
 	echo "globals: a number, an element, an average, a text; the probe that prints them: $(grep -c 'timer.us' screen)"
 tmux resize-window -x 80 -y 24
 tmux send-keys Space
-until_shows frozen || exit 1
-cp screen before
+until_shows frozen && settle tmux capture-pane -p || exit 1
+tmux capture-pane -p >before
 sleep 2
 screen
 cmp -s before screen && echo 'frozen: the same'
@@ -128,13 +150,17 @@ tmux send-keys w
 until_shows '^written: spile-' && echo "report: written, $(cat spile-*.html | grep -o '<td>kernel.function(&quot;vfs_read' | wc -l) of vfs_read"
 tmux send-keys q
 until_shows '^status' && echo "after q: $(grep -v '^$' screen)"
+server=$(tmux display-message -p '#{pid}')
 tmux kill-server
-sleep 0.2
+for tenth in $(seq 1200); do
+	[ -d "/proc/$server" ] || break
+	sleep 0.1
+done
 start "TERM=xterm $SPILE top -r $RELEASE --guest script.stp -c 'sh -c \"while :; do ls / >/dev/null; done\"'"
 until_shows '^reads\[n\] ' || exit 1
 session=$(pgrep -f -- "--record - .* --guest script.stp" | while read -r pid; do [ "$(readlink "/proc/$pid/cwd")" = "$PWD" ] && echo "$pid"; done)
 tmux kill-server
-for tenth in $(seq 600); do
+for tenth in $(seq 1200); do
 	[ -n "$session" ] && [ -d "/proc/$session" ] || break
 	sleep 0.1
 done

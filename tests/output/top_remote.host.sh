@@ -109,12 +109,22 @@ hits() {
 	screen
 	awk "/^kernel.*$1/ { print \$3 }" screen
 }
-# later PROBE HITS: waits until it has other ones.
-later() {
+# has_more PROBE HITS: waits until it has other ones.
+has_more() {
 	for tenth in $(seq 1200); do
 		now=$(hits "$1")
 		[ -z "$now" ] || [ "$now" = "$2" ] || return 0
 		sleep 0.1
+	done
+	return 1
+}
+# has_no_more PROBE OTHER: it has none any more while the other one has, twice. It is switched off through a pipe: the last hits before that
+# may be shown later.
+has_no_more() {
+	for turn in $(seq 60); do
+		last=$(hits "$1")
+		has_more "$2" "$(hits "$2")" && has_more "$2" "$(hits "$2")" || return 1
+		[ -n "$last" ] && [ "$(hits "$1")" = "$last" ] && return 0
 	done
 	return 1
 }
@@ -128,16 +138,16 @@ tmux send-keys Enter
 until_shows '^only vfs_wri' || exit 1
 tmux send-keys d
 until_shows '^kernel.*vfs_wri.* off ' || exit 1
-before=$(hits vfs_wri)
 tmux send-keys Escape
 until_shows '^kernel.*vfs_rea' || exit 1
-later vfs_rea "$(hits vfs_rea)" && [ "$(hits vfs_wri)" = "$before" ] && echo 'switched off: no more hits, the other one has more'
+has_no_more vfs_wri vfs_rea && echo 'switched off: no more hits, the other one has more'
+before=$(hits vfs_wri)
 tmux send-keys f
 tmux send-keys -l vfs_wri
 tmux send-keys Enter
 until_shows '^only vfs_wri' || exit 1
 tmux send-keys d
-later vfs_wri "$before" && echo 'switched on: more hits'
+has_more vfs_wri "$before" && echo 'switched on: more hits'
 tmux send-keys q
 until_shows '^status' && echo "after q: $(grep -v '^$' screen)"
 # Our spilerun may still be cleaning up.
