@@ -90,14 +90,13 @@ while [ $# -gt 0 ]; do
 		read -r name <$number.made
 		name=${name##*/} name=${name%.ko}
 		read -r process <$number.pid
-		tenths=0
-		while [ $tenths -lt 600 ]; do
+		# However long it takes: a loader that starts in the background ignores the signal which is to end it.
+		while :; do
 			case $(spilerun status $name 2>/dev/null) in *': running, '*) break ;; esac
 			# Some scripts end at once: the program of a zombie has no name.
 			readlink /proc/$process/exe >/dev/null || break
 			# Nothing is ever written to the pipe: a pause without a process.
 			read -r -t 0.1 nothing <>nothing || true
-			tenths=$((tenths + 1))
 		done
 	done
 	begin_counting inner
