@@ -8,7 +8,7 @@
 # stdout: ^signal: sent, and not again in its own interrupt$
 # limit: 60
 
-spilerun own_condition.ko -T 1 2>&1
+spilerun own_condition.ko -T 30 2>&1
 
 # A CPU in user space does not find its interrupt stack when the module is loaded. Its first hit on that stack is then in
 # the softirq of an interrupt of the kernel.
@@ -27,7 +27,7 @@ for cpu in $(seq 0 $(($(nproc) - 1))); do
 	taskset -c $cpu sh -c 'while :; do :; done' &
 	spinners="$spinners $!"
 done
-spilerun own_signal.ko -T 1 | grep -v 'began\|tick'
+spilerun own_signal.ko -T 30 | grep -v 'began\|tick'
 kill $spinners
 gone own_condition
 gone own_stack

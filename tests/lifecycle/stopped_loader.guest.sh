@@ -15,7 +15,7 @@ rmmod -f flood &
 remover=$!
 sleep 2
 kill -s CONT $loader
-for tenth in $(seq $((200 * SLOWNESS))); do loaded flood || break; pause 0.1; done
+for tenth in $(seq $((200 * PATIENCE))); do loaded flood || break; pause 0.1; done
 gone flood
 status=0
 wait $loader || status=$?

@@ -43,7 +43,7 @@ exec 8<pipe
 armed burst
 burst 0
 # The loader adds to the buffers when it waits the next time.
-for tenth in $(seq $((50 * SLOWNESS))); do
+for tenth in $(seq $((50 * PATIENCE))); do
 	[ "$(memory burst)" -lt 7000 ] || break
 	pause 0.1
 done

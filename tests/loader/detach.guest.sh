@@ -29,7 +29,7 @@ echo runs without a loader
 sleep 0.5
 spilerun -A ticks >out.2 2>err &
 loader=$!
-wait_for out.2 'tick 30'
+wait_for out.2 'tick 100'
 status=0
 spilerun -A ticks 2>err.2 || status=$?
 echo "in use $status"

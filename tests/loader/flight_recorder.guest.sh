@@ -15,14 +15,16 @@ account() {
 }
 
 spilerun -L -s 1 flood.ko 2>/dev/null
-sleep 3
+# It has written all.
+handled flood 100
 spilerun -A flood -T 0.2 >out 2>err
 grep '^line' out | head -n 1 | grep -q '^line 1 '
 account first
 echo first: begins with 1, adds up
 
 spilerun -L -s 1 --overwrite flood.ko 2>/dev/null
-sleep 3
+# It has written all.
+handled flood 100
 spilerun -A flood -T 0.2 >out 2>err
 if grep '^line 1 ' out; then exit 1; fi
 written=$(sed -n 's/^written //p' out)

@@ -90,7 +90,7 @@ s=0
 timeout -k 5 60 spilerun "$here/stacks_of.ko" -x $spinning -T 2 >out 2>err || s=$?
 echo "root's stacks: the server stopped, $(head -n 1 out), $s"
 # Checked for a minute, and not by the status alone: a process that blocks there cannot be killed.
-for tenth in $(seq $((600 * SLOWNESS))); do grep -qs '^State:.[^Z]' /proc/$session/status || break; pause 0.1; done
+for tenth in $(seq $((600 * PATIENCE))); do grep -qs '^State:.[^Z]' /proc/$session/status || break; pause 0.1; done
 ! grep -qs '^State:.[^Z]' /proc/$session/status || echo "it waits: $(cat /proc/$session/stack)"
 kill -s KILL $server $spinning
 rm "$directory"

@@ -117,7 +117,7 @@ for process in /proc/[0-9]*; do
 	! grep -q '^Uid:.5001' "$process/status" 2>/dev/null || kill -KILL "${process#/proc/}"
 done
 wait $user || true
-for tenth in $(seq $((400 * SLOWNESS))); do loaded ticks || break; pause 0.1; done
+for tenth in $(seq $((400 * PATIENCE))); do loaded ticks || break; pause 0.1; done
 gone ticks
 echo gone with its user
 echo 'KEEP=spileusr' >/etc/spile/limits

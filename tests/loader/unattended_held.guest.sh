@@ -22,6 +22,7 @@ for tenth in $(seq $((80 * PATIENCE))); do
 	spilerun status read 2>/dev/null | grep -q ': running' || { ended=yes; break; }
 	pause 0.5
 done
+[ $ended = yes ] || ps >&2
 # What looks again for the session must not have the lock of all.
 others="$(soon 9 su two -c 'suid ticks -T 0.1')"
 sleep 5

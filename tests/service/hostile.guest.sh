@@ -158,7 +158,8 @@ spilerun flood.ko -s 1 -o flooded 2>err &
 loader=$!
 armed flood
 kill -s STOP $loader
-sleep 4
+# More than two megabytes.
+handled flood 200
 kill -s CONT $loader
 wait_for flooded line
 kill -s INT $loader

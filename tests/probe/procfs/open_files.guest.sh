@@ -11,10 +11,15 @@ for number in $(seq 20); do
 	sleep 1000 </proc/systemtap/opened/large 2>/dev/null &
 	sleepers="$sleepers $!"
 done 2>refused
-sleep 1
+# Who has it open runs the program then, and the others end.
 opened=0
 for sleeper in $sleepers; do
-	! kill -0 $sleeper 2>/dev/null || opened=$((opened + 1))
+	for tenth in $(seq $((100 * PATIENCE))); do
+		read -r program 2>/dev/null </proc/$sleeper/comm || break
+		[ "$program" != sleep ] || { opened=$((opened + 1)); break; }
+		! grep -q '^State:.Z' /proc/$sleeper/status 2>/dev/null || break
+		pause 0.1
+	done
 done
 echo "opened $opened, refused $(grep -c 'too many\|Too many' refused)"
 kill $sleepers 2>/dev/null || true

@@ -29,22 +29,28 @@ wait_for() {
 	return 1
 }
 
-# soon SECONDS COMMAND...: prints the command's status, and its time if that is not below SECONDS. On a busy machine all takes longer in a
-# guest, but its CPUs are idle only while it waits.
+# soon SECONDS COMMAND...: prints the command's status, and its time if that is not below SECONDS.
 soon() {
-	soon_limit=$(($1 * SLOWNESS)) soon_status=0
+	soon_limit=$1 soon_status=0
 	shift
-	read -r soon_began soon_was_idle </proc/uptime
+	begin_wait
 	"$@" >/dev/null 2>&1 || soon_status=$?
-	read -r soon_ended soon_idle </proc/uptime
-	soon_took=$((${soon_ended%.*} - ${soon_began%.*}))
-	# One CPU does what the command does, and the others are idle all the time.
-	soon_waited=$((${soon_idle%.*} - ${soon_was_idle%.*} - soon_took * ($(grep -c ^processor /proc/cpuinfo) - 1)))
-	if [ $soon_took -lt $soon_limit ] || { [ $soon_waited -lt $soon_limit ] && [ $soon_took -lt $((soon_limit * PATIENCE)) ]; }; then
-		echo $soon_status
-	else
-		echo "$soon_status after $soon_took s, of which it waited $soon_waited"
-	fi
+	not_waited "$soon_limit" >/dev/null && echo $soon_status || echo "$soon_status after $(not_waited "$soon_limit")"
+}
+
+# begin_wait: what follows is not to wait. not_waited SECONDS: fails, and prints the time, if it has taken as long. On a busy machine all takes
+# longer in a guest, but its CPUs are idle only while processes wait.
+begin_wait() { read -r time_began time_was_idle </proc/uptime; }
+not_waited() {
+	read -r time_now time_idle </proc/uptime
+	time_limit=$(($1 * SLOWNESS))
+	time_took=$((${time_now%.*} - ${time_began%.*}))
+	[ $time_took -ge $time_limit ] || return 0
+	# One CPU does the work, and the others are idle all the time.
+	time_waited=$((${time_idle%.*} - ${time_was_idle%.*} - time_took * ($(grep -c ^processor /proc/cpuinfo) - 1)))
+	[ $time_waited -ge $time_limit ] || [ $time_took -ge $((time_limit * PATIENCE)) ] || return 0
+	echo "$time_took s, of which it waited $time_waited"
+	return 1
 }
 
 # start NAME TEXT [OPTIONS]: runs NAME.ko in the background, with its output in NAME.out and NAME.err, and returns when
@@ -79,6 +85,18 @@ armed() {
 	done
 	echo "$1 does not run:"
 	cat "$1.err" 2>/dev/null || true
+	return 1
+}
+
+# handled NAME HITS: waits until a probe of the session of module NAME has handled as many.
+handled() {
+	for tenth in $(seq $((300 * PATIENCE))); do
+		for handled_hits in $(spilerun status "$1" --json | grep -o '"handled":[0-9]*' | cut -d: -f2); do
+			[ "$handled_hits" -lt "$2" ] || return 0
+		done
+		pause 0.1
+	done
+	spilerun status "$1"
 	return 1
 }
 
