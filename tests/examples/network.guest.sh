@@ -15,15 +15,25 @@
 # limit: 180
 
 ip link set lo up 2>/dev/null || ifconfig lo 127.0.0.1 up
-all='sizes results by_process per_second stacks callers latency to_whom tcpconnect packet_way drops softirqs'
+all='sizes results by_process per_second latency to_whom tcpconnect packet_way drops softirqs'
+# On 5.10 the kernel's stacks end at a function whose return is probed too, as it is by these: there they run at another time.
+case $(uname -r) in 5.10.*) later='stacks callers' ;; *) later= all="$all stacks callers" ;; esac
+
+# transfer: 100000 bytes and a refused connection, seen by the scripts that run.
+transfer() {
+	sleep 20 | nc -l -p 4321 >received &
+	sleep 1
+	{ head -c 100000 /dev/zero; sleep 2; } | nc 127.0.0.1 4321
+	nc -w 1 127.0.0.1 9 </dev/null 2>/dev/null || true
+	sleep 2
+	kill -INT $loaders || cat ./*.err
+	wait $loaders || true
+}
+
 start_all $all
-sleep 20 | nc -l -p 4321 >received &
-sleep 1
-{ head -c 100000 /dev/zero; sleep 2; } | nc 127.0.0.1 4321
-nc -w 1 127.0.0.1 9 </dev/null 2>/dev/null || true
-sleep 2
-kill -INT $loaders || cat ./*.err
-wait $loaders || true
+transfer
+loaders=
+[ -z "$later" ] || { start_all $later; transfer; }
 
 # shows NAME PATTERN: a line of the script's output matches.
 [ "$(wc -c <received)" = 100000 ] || { ls -l received; exit 1; }

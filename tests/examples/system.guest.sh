@@ -80,7 +80,7 @@ shows callees '^    \} rw_verify_area [0-9]+ us$|^    rw_verify_area \{$'
 # A separate function if the kernel has a symbol of it, as 6.12 does.
 if grep -q ' fdget_pos$' /proc/kallsyms; then kept='a function by itself'; else kept='inlined into .*read'; fi
 shows inlined "^fdget_pos, $kept: [1-9]"
-shows inlined '^kernel.statement\("vfs_read@fs/read_write.c:[0-9]+"\): .*buf=0x'
+shows inlined '^kernel.statement\("vfs_read@(debian/build/source_rt/)?fs/read_write.c:[0-9]+"\): .*buf=0x'
 shows tasks '^ +1 [a-z]+ +S '
 shows tasks '^ +2 kthreadd +S +[0-9]+ +[0-9]+  kthreadd( <|$)'
 [ "$(grep -c '^ *[0-9]' tasks.out)" -ge "$processes" ] || { echo too few tasks; head -n 40 tasks.out; failed=1; }

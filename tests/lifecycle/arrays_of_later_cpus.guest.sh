@@ -10,7 +10,11 @@
 # absent: BUG:|Call Trace
 
 cpu1=/sys/devices/system/cpu/cpu1/online
-available() { echo 3 >/proc/sys/vm/drop_caches; sed -n 's/^MemAvailable: *\([0-9]*\) kB/\1/p' /proc/meminfo; }
+# Free memory, KB. The kernel does not count pages that CPUs keep to allocate again, which can be tens of MB since Linux 6.7.
+available() {
+	echo 3 >/proc/sys/vm/drop_caches
+	awk '/^MemAvailable:/ { free += $2 } /^ +count:/ { free += 4 * $2 } END { print free }' /proc/meminfo /proc/zoneinfo
+}
 # read_on CPUS NUMBER: that many reads on these CPUs.
 read_on() { taskset "$1" dd if=/dev/zero of=/dev/null bs=1 count="$2" 2>/dev/null; }
 before=$(available)

@@ -217,8 +217,12 @@ impl Guest {
         let mut tree = self.tree.clone();
         let modules = tree.put_modules(&self.kernel, &self.modules, &self.offered_modules, &self.extra_modules)?;
         // Debian's kernels test each algorithm of their crypto library at boot: more than half of its instructions.
-        let append =
-            format!("console=ttyS0 no_timer_check cryptomgr.notests quiet panic=-1 oops=panic{}", self.parameters);
+        // Two serial ports have one interrupt. With PREEMPT_RT their handlers are threads, and the kernel disables the interrupt
+        // when these have not handled it for long, unless it is not to look for such.
+        let append = format!(
+            "console=ttyS0 no_timer_check noirqdebug cryptomgr.notests quiet panic=-1 oops=panic{}",
+            self.parameters
+        );
         let machine = qemu::Machine {
             emulator: self.emulator.as_deref(),
             acceleration,

@@ -176,8 +176,10 @@ pub fn build(root: &Path) -> Result<PathBuf> {
         )
         .into_bytes(),
     );
-    let key = format!("{:016x}", fingerprint(&parts));
     let directory = directory(root);
+    // They have its path: those of a tree that was copied would look for their loader in the other one.
+    parts.push(directory.as_os_str().as_encoded_bytes().to_vec());
+    let key = format!("{:016x}", fingerprint(&parts));
     let stamp = directory.join("key");
     if fs::read_to_string(&stamp).is_ok_and(|known| known == key) {
         return Ok(directory);
