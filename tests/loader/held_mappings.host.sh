@@ -182,6 +182,7 @@ serve turns
 for number in $(seq 20); do
 	run_holder turn$number often /tmp/turns/slow $number
 done
+rm out
 spilerun armed.ko >out 2>err &
 session=$!
 wait_for out ready

@@ -34,6 +34,7 @@ ends() {
 attack() {
 	user=$1
 	shift
+	rm -f attacker.out
 	su "$user" -c "exec attacker $*" >attacker.out 2>&1 &
 	wait_for attacker.out ready 20
 }

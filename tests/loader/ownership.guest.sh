@@ -45,6 +45,7 @@ rm commands
 gone asks
 
 status usr 'suid -L asks' >/dev/null
+rm /tmp/err
 spilerun -A asks >/dev/null 2>/tmp/err &
 loader=$!
 wait_for /tmp/err 'system()'

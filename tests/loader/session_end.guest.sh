@@ -14,13 +14,13 @@ gone ticks
 # The process ends after the session has begun, however long that takes.
 sleep 1000 &
 process=$!
-spilerun ticks.ko -x $process >out &
+spilerun ticks.ko -x $process >of_process &
 loader=$!
-wait_for out tick
+wait_for of_process tick
 kill $process
 status=0
 wait $loader || status=$?
-echo "process: $(tail -n 1 out) $status"
+echo "process: $(tail -n 1 of_process) $status"
 gone ticks
 
 spilerun ticks.ko | head -n 2 | cut -d ' ' -f 1 >out

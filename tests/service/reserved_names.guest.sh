@@ -79,6 +79,7 @@ loops=$!
 begun=0
 for turn in 1 2 3 4; do
 	for tenth in $(seq 200); do ! spilerun status ticks 2>/dev/null | grep -q ': running' || break; pause 0.1; done
+	rm -f out
 	spilerun service run ticks >out 2>err &
 	loader=$!
 	wait_for out tick 40 && begun=$((begun + 1)) || cat err

@@ -6,6 +6,7 @@
 # stdout: ^open: ended 0, alive, removed$
 
 for what in read open; do
+	rm -f out
 	spilerun read.ko >out 2>err &
 	loader=$!
 	wait_for out begun
