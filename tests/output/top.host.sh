@@ -19,8 +19,8 @@
 # absent: panicked
 # limit: 500
 
-export TMUX_TMPDIR=$PWD
-unset TMUX
+server=top
+. "$ROOT/tests/output/screen.sh"
 cat >script.stp <<'END'
 global reads
 global writes, by_name, sizes, last
@@ -34,50 +34,8 @@ probe kernel.function("vfs_write") {
 }
 probe timer.ms(100) { foreach (n in reads- limit 3) printf("%s %d\n", n, reads[n]) println("\x1b[31mred") }
 END
-tmux() {
-	command tmux -f /dev/null -L top "$@"
-}
-trap 'tmux kill-server 2>/dev/null' EXIT
 start() {
 	tmux new-session -d -x 80 -y 24 "$1; echo \"status \$?\"; sleep 1000"
-}
-screen() {
-	tmux capture-pane -p >screen
-}
-# until_shows PATTERN [NOT]: waits until the screen has it.
-until_shows() {
-	for tenth in $(seq 1200); do
-		screen
-		grep -q -- "$1" screen && { [ -z "$2" ] || ! grep -q -- "$2" screen; } && return 0
-		sleep 0.1
-	done
-	echo "never shown: $1"
-	cat screen
-	return 1
-}
-# hits PROBE: as they are shown now.
-hits() {
-	screen
-	awk "/^kernel.*$1/ { print \$3 }" screen
-}
-# has_more PROBE HITS: waits until it has other ones.
-has_more() {
-	for tenth in $(seq 1200); do
-		now=$(hits "$1")
-		[ -z "$now" ] || [ "$now" = "$2" ] || return 0
-		sleep 0.1
-	done
-	return 1
-}
-# has_no_more PROBE OTHER: it has none any more while the other one has, twice. It is switched off through a pipe: the last hits before that
-# may be shown later.
-has_no_more() {
-	for turn in $(seq 60); do
-		last=$(hits "$1")
-		has_more "$2" "$(hits "$2")" && has_more "$2" "$(hits "$2")" || return 1
-		[ -n "$last" ] && [ "$(hits "$1")" = "$last" ] && return 0
-	done
-	return 1
 }
 # settle COMMAND: waits until its output is the same twice. The terminal shows half of what is being drawn, for a moment.
 settle() {
@@ -150,10 +108,10 @@ tmux send-keys w
 until_shows '^written: spile-' && echo "report: written, $(cat spile-*.html | grep -o '<td>kernel.function(&quot;vfs_read' | wc -l) of vfs_read"
 tmux send-keys q
 until_shows '^status' && echo "after q: $(grep -v '^$' screen)"
-server=$(tmux display-message -p '#{pid}')
+process=$(tmux display-message -p '#{pid}')
 tmux kill-server
 for tenth in $(seq 1200); do
-	[ -d "/proc/$server" ] || break
+	[ -d "/proc/$process" ] || break
 	sleep 0.1
 done
 start "TERM=xterm $SPILE top -r $RELEASE --guest script.stp -c 'sh -c \"while :; do ls / >/dev/null; done\"'"

@@ -15,8 +15,6 @@
 # absent: panicked
 # limit: 300
 
-export TMUX_TMPDIR=$PWD
-unset TMUX
 mkdir bin far
 export PATH=$PWD/bin:$PATH FAR=$PWD/far
 cat >bin/ssh <<'EOS'
@@ -88,46 +86,8 @@ probe kernel.function("vfs_read") { if (execname() == "nobody") println(writes) 
 probe kernel.function("vfs_write") { writes++ }
 probe timer.ms(100) { println("a line") }
 END
-tmux() {
-	command tmux -f /dev/null -L topremote "$@"
-}
-trap 'tmux kill-server 2>/dev/null' EXIT
-screen() {
-	tmux capture-pane -p >screen
-}
-until_shows() {
-	for tenth in $(seq 1200); do
-		screen
-		grep -q -- "$1" screen && return 0
-		sleep 0.1
-	done
-	echo "never shown: $1"
-	cat screen
-	return 1
-}
-hits() {
-	screen
-	awk "/^kernel.*$1/ { print \$3 }" screen
-}
-# has_more PROBE HITS: waits until it has other ones.
-has_more() {
-	for tenth in $(seq 1200); do
-		now=$(hits "$1")
-		[ -z "$now" ] || [ "$now" = "$2" ] || return 0
-		sleep 0.1
-	done
-	return 1
-}
-# has_no_more PROBE OTHER: it has none any more while the other one has, twice. It is switched off through a pipe: the last hits before that
-# may be shown later.
-has_no_more() {
-	for turn in $(seq 60); do
-		last=$(hits "$1")
-		has_more "$2" "$(hits "$2")" && has_more "$2" "$(hits "$2")" || return 1
-		[ -n "$last" ] && [ "$(hits "$1")" = "$last" ] && return 0
-	done
-	return 1
-}
+server=topremote
+. "$ROOT/tests/output/screen.sh"
 tmux new-session -d -x 80 -y 40 "TERM=xterm $SPILE top --remote one script.stp -c 'sh -c \"while :; do ls / >/dev/null; done\"'; echo \"status \$?\"; sleep 1000"
 until_shows '^kernel.*vfs_wri.* [1-9][0-9.k]* ' || exit 1
 until_shows '^writes  *[1-9]' || exit 1
