@@ -56,6 +56,13 @@ remove() {
 	echo "$1, which cannot be unloaded: $reason"
 }
 
+# idle_for SECONDS: the CPUs have been idle for as long, together, since the shell read $idle in /proc/uptime. What should have ended and still
+# waits is reported then; on a busy machine it has more time.
+idle_for() {
+	read -r up idle_now </proc/uptime
+	[ $((${idle_now%.*} - ${idle%.*})) -ge "$1" ]
+}
+
 # Reports to the host that the first test starts.
 begin_tests() {
 	mkdir -p /run/results /run/accounts
@@ -140,12 +147,14 @@ run_test() {
 	fi
 
 	# A module being unloaded may still be on the list.
+	read -r up idle </proc/uptime
 	for attempt in $TURNS; do
 		: >$results.left
 		after=$(loaded_modules)
 		[ "$after" != "$before" ] || break
 		echo "$before" >$results.before
 		echo "$after" | grep -vxF -e '' -f $results.before >$results.left || break
+		! idle_for 3 || break
 		sleep 0.2
 	done
 	while read -r device place rest; do
@@ -165,9 +174,11 @@ run_test() {
 		*) echo "${directory##*/} (its directory in /proc/systemtap)" ;;
 		esac
 	done >>$results.left
+	read -r up idle </proc/uptime
 	for attempt in $TURNS; do
 		running_loaders >$results.loaders
 		[ -s $results.loaders ] || break
+		! idle_for 6 || break
 		# The process that waits for a user's exit notices the end of the session only after some seconds.
 		killall -q -KILL spile-attend || sleep 0.2
 	done
