@@ -14,10 +14,8 @@
  * inlined functions often begin with copies of others: the 40,401 in xfs and btrfs (6.1)
  * begin at 24,379 addresses. Sites that ftrace refuses share one too (share_refused()).
  *
- * All are registered disabled, and enabled together afterwards. The kernel's optimizer
- * starts five jiffies after the first is enabled and then holds the lock of all kprobes
- * until every task has been scheduled, repeatedly while there are more: if each was
- * enabled when it is registered, thousands would take minutes.
+ * All are registered disabled, and enabled together afterwards, while the kernel's
+ * optimizer is kept away (optimizer.h).
  */
 #include <linux/ktime.h>
 #include <linux/minmax.h>
@@ -31,6 +29,7 @@
 #include "context.h"
 #include "entry.h"
 #include "family.h"
+#include "optimizer.h"
 #include "return_pool.h"
 #include "run.h"
 #include "session.h"
@@ -354,10 +353,11 @@ static unsigned int count_to_enable(void)
 
 static void enable_registered(void)
 {
+	unsigned int count = count_to_enable(), i;
 	int error, last = 0;
-	unsigned int i;
 
-	spile_arming_enables(count_to_enable());
+	spile_arming_enables(count);
+	spile_optimizer_postpone(count);
 	for (i = 0; i < spile_script.probe_count; i++) {
 		struct spile_site *site = &spile_sites[i];
 
@@ -369,6 +369,7 @@ static void enable_registered(void)
 		 */
 		if (!spile_arming_goes_on())
 			continue;
+		spile_optimizer_leave(&site->kprobe);
 		error = enable_kprobe(&site->kprobe);
 		spile_arming_enabled();
 		if (error && error != last)
@@ -376,6 +377,7 @@ static void enable_registered(void)
 		if (error)
 			leave_unarmed(site, last = error);
 	}
+	spile_optimizer_resume();
 	leave_gathered(last);
 }
 

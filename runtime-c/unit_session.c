@@ -28,6 +28,7 @@
 #include "budget.c"
 #include "attach.c"
 #include "code_end.c"
+#include "optimizer.c"
 #include "cpu_events.c"
 #include "syscall_compat.c"
 #include "syscall_names.c"
