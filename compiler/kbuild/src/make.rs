@@ -95,9 +95,18 @@ pub(super) fn run(
     if output.status.success() {
         return Ok(log);
     }
-    match errors_in(&log) {
-        lines if lines.is_empty() => Err(BuildError::Failed { log }),
-        lines => Err(BuildError::Compile { lines }),
+    Err(failed(log, compiler))
+}
+
+/// The error of a build with this output. Another compiler than the kernel's is named, as it may be the reason.
+fn failed(log: String, compiler: &Compiler) -> BuildError {
+    let mut lines = errors_in(&log);
+    let warning = compiler.warning.clone();
+    if lines.is_empty() {
+        BuildError::Failed { log: [log].into_iter().chain(warning).collect::<Vec<_>>().join("\n") }
+    } else {
+        lines.extend(warning);
+        BuildError::Compile { lines }
     }
 }
 
@@ -150,6 +159,23 @@ mod tests {
             assert!(removed(name), "{name}");
         }
         assert!(!removed("PATH") && !removed("CPATH"));
+    }
+
+    #[test]
+    fn a_failed_build_names_another_compiler() {
+        let warning = "the kernel was built with gcc-14, gcc-12 is version 12: install gcc-14 if the build fails";
+        let other = |warning: Option<&str>| Compiler {
+            make: Vec::new(),
+            identity: String::new(),
+            is_driver: true,
+            warning: warning.map(str::to_string),
+        };
+        let unknown = "gcc-12: error: unrecognized command-line option '-fmin-function-alignment=16'";
+        let compile = |lines: &[&str]| BuildError::Compile { lines: lines.iter().map(ToString::to_string).collect() };
+        assert_eq!(failed(format!("  CC x.o\n{unknown}\n"), &other(Some(warning))), compile(&[unknown, warning]));
+        assert_eq!(failed(unknown.to_string(), &other(None)), compile(&[unknown]));
+        let log = "make: *** [Makefile:1] Killed".to_string();
+        assert_eq!(failed(log.clone(), &other(Some(warning))), BuildError::Failed { log: format!("{log}\n{warning}") });
     }
 
     #[test]
