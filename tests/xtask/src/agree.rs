@@ -214,7 +214,7 @@ fn by_probes(
     compile.args(["-w", "-p4", "-m", "agree", "-r", &release]).args(limits).arg(&text).current_dir(scratch);
     let output = compile.output()?;
     ensure!(output.status.success(), "spile: {}", String::from_utf8_lossy(&output.stderr));
-    let mut guest = Command::new(std::env::current_exe()?);
+    let mut guest = Command::new(crate::tree::own_program());
     guest.args(["guest", "--file"]).arg(scratch.join("agree.ko")).arg("--program").arg(program);
     for file in &options.file {
         guest.arg("--file").arg(file);

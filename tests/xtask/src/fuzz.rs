@@ -97,7 +97,7 @@ pub fn is_reader(name: &str) -> bool {
 
 /// The test ends with the kernel's first message.
 fn fuzz_device() -> Result<ExitCode> {
-    let mut command = Command::new(std::env::current_exe()?);
+    let mut command = Command::new(crate::tree::own_program());
     command.args(["debug-kernel", "loader/device"]).stdin(Stdio::null());
     if std::env::var_os("SPILE_TEST_SECONDS").is_none() {
         command.env("SPILE_TEST_SECONDS", "600");
@@ -123,7 +123,7 @@ fn watch(target: &Target, options: &Options, seed: u64) -> Result<FuzzResult> {
     let current = directory.join(format!("{}.input", target.name));
     let (begun, mut done, mut failures, mut seed) = (Instant::now(), 0, 0, seed);
     while done < options.inputs && failures < ENOUGH {
-        let mut command = Command::new(std::env::current_exe()?);
+        let mut command = Command::new(crate::tree::own_program());
         command.args([
             "fuzz",
             target.name,

@@ -29,7 +29,7 @@ pub fn run(options: &Options) -> Result<ExitCode> {
     let mut failed = Vec::new();
     for line in &lines {
         println!("\n{line}: cargo xtask test --kernel {line} {}", options.names.join(" "));
-        let mut command = Command::new(std::env::current_exe().context("the path of this program")?);
+        let mut command = Command::new(crate::tree::own_program());
         command.args(["test", "--kernel", line]).args(&options.names).current_dir(crate::root()).stdin(Stdio::null());
         if !command.status().context("running the tests")?.success() {
             failed.push(line.as_str());

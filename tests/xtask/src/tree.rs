@@ -11,6 +11,12 @@ pub(crate) fn root() -> PathBuf {
     manifest.ancestors().nth(2).unwrap_or(manifest).to_path_buf()
 }
 
+/// This program, for processes that it starts: the file that runs, also after another build has replaced it (proc(5),
+/// /proc/PID/exe).
+pub fn own_program() -> PathBuf {
+    PathBuf::from(format!("/proc/{}/exe", std::process::id()))
+}
+
 /// The commit that was tested; with a `+` where files outside of docs/ differ from it.
 pub fn commit(root: &Path) -> String {
     let root = root.display().to_string();
@@ -24,4 +30,17 @@ pub fn commit(root: &Path) -> String {
 pub fn output_of(program: &str, arguments: &[&str]) -> String {
     let output = Command::new(program).args(arguments).stdin(Stdio::null()).output();
     output.map(|output| String::from_utf8_lossy(&output.stdout).trim().to_string()).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::MetadataExt;
+
+    use super::*;
+
+    #[test]
+    fn own_program_is_the_file_that_runs() {
+        let (own, file) = (own_program().metadata().unwrap(), std::env::current_exe().unwrap().metadata().unwrap());
+        assert_eq!((own.dev(), own.ino()), (file.dev(), file.ino()));
+    }
 }

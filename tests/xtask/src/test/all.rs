@@ -70,7 +70,7 @@ pub fn run(root: &Path, report: &Report) -> Result<()> {
     for part in &PARTS {
         println!("\n{}: cargo xtask {}", part.name, part.arguments.join(" "));
         let began = Instant::now();
-        let mut command = Command::new(std::env::current_exe().context("this program's own path")?);
+        let mut command = Command::new(crate::tree::own_program());
         command.args(part.arguments).envs(part.environment.iter().copied()).current_dir(root).stdin(Stdio::null());
         let status = command.status().with_context(|| format!("running the part {}", part.name))?;
         report.report_one(part.name, status.success(), "see above");

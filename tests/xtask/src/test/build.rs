@@ -192,7 +192,7 @@ impl BuildContext {
                 let mut command = measure::low_priority("sh");
                 // The test ends at its first command that fails.
                 command.arg("-e").arg(&test.path).current_dir(&directory).stdin(Stdio::null());
-                command.env("XTASK", std::env::current_exe().unwrap_or_default());
+                command.env("XTASK", crate::tree::own_program());
                 command.env("SPILE", &self.spile).env("RELEASE", &self.place.kernel.release).env("ROOT", &self.root);
                 command.env(crate::guest::RELEASE_OF_TEST, &self.place.kernel.release);
                 if let Some(directory) = crate::guest::saved_states(&self.root).directory {

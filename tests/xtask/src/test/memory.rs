@@ -55,9 +55,8 @@ pub fn enter() -> Option<Temporary> {
             remove_strays(place);
             if suits(place) {
                 // exec() returns only if it fails.
-                let error = env::current_exe().map_or_else(std::convert::identity, |program| {
-                    Command::new(program).args(env::args_os().skip(1)).env("TMPDIR", &own).exec()
-                });
+                let mut again = Command::new(crate::tree::own_program());
+                let error = again.args(env::args_os().skip(1)).env("TMPDIR", &own).exec();
                 eprintln!("xtask: cannot execute itself again, temporary files stay on the disk: {error}");
             }
             None

@@ -6,7 +6,7 @@
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 
 use super::report::Report;
 use super::timings::{Part, Timings};
@@ -18,10 +18,10 @@ use crate::place::Place;
 const DAILY: u64 = 24;
 
 /// The command of another task of this program.
-fn task(arguments: &[&str]) -> Result<Command> {
-    let mut command = Command::new(std::env::current_exe().context("this program's own path")?);
+fn task(arguments: &[&str]) -> Command {
+    let mut command = Command::new(crate::tree::own_program());
     command.args(arguments).stdin(Stdio::null());
-    Ok(command)
+    command
 }
 
 /// Runs another task of this program, `name` with these options, unless it has passed and no file has changed.
@@ -31,7 +31,7 @@ fn run_task(name: &str, options: &[&str], part: Part, report: &Report, timings: 
         return Ok(());
     }
     let words: Vec<&str> = name.split(' ').chain(options.iter().copied()).collect();
-    let ran = measure::output(&mut task(&words)?)?;
+    let ran = measure::output(&mut task(&words))?;
     timings.add(part, &format!("cargo xtask {name}"), ran.began, ran.processor);
     let ok = ran.status.success();
     report.report_one(name, ok, &format!("{}{}", ran.stdout, ran.stderr));
@@ -61,7 +61,7 @@ pub fn model<'a>(place: &'a Place, kernel: Option<&'a str>, report: &'a Report, 
                 let kernel: Vec<&str> = kernel.iter().flat_map(|kernel| ["--kernel", kernel]).collect();
                 let ran = measure::output(&mut task(
                     &[&["model", "--no-shrink", "--seed", &seed, "--count", &count], &kernel[..]].concat(),
-                )?)?;
+                ))?;
                 (ran.processor, ran.status.success(), ran.stdout + &ran.stderr)
             } else {
                 // A custom kernel, which the task does not know.
