@@ -66,6 +66,7 @@ pub fn run(options: &Options) -> Result<ExitCode> {
         timings: false,
         quick: false,
         fresh: true,
+        guests: false,
         all: false,
     };
     crate::test::run_in(&tests, place)

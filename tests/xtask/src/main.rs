@@ -11,6 +11,7 @@
 mod agree;
 mod attack;
 mod bench;
+mod beside_load;
 mod compare;
 mod compat;
 mod converse;
@@ -77,6 +78,8 @@ enum Task {
     Test(test::Options),
     /// Runs the guest tests on every kernel line, and writes the results into docs/kernels.md
     Matrix(matrix::Options),
+    /// Runs the guest tests many times beside processes that keep CPUs busy; none may fail
+    BesideLoad(beside_load::Options),
     /// Compares the output of random programs with a model of the language
     Model(model::Options),
     /// Runs random hostile scripts in guests; none may harm the kernel
@@ -127,6 +130,7 @@ fn main() -> ExitCode {
         Task::Demo => demo::run(),
         Task::Test(options) => test::run(&options),
         Task::Matrix(options) => matrix::run(&options),
+        Task::BesideLoad(options) => beside_load::run(&options),
         Task::Model(options) => model::run(&options),
         Task::Attack(options) => attack::run(&options),
         Task::Agree(options) => agree::run(&options),

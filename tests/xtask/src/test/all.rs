@@ -20,9 +20,10 @@ struct Part {
     environment: &'static [(&'static str, &'static str)],
 }
 
-const PARTS: [Part; 15] = [
+const PARTS: [Part; 16] = [
     Part { name: "clippy", arguments: &["lint"], environment: &[] },
     Part { name: "every kernel line", arguments: &["matrix"], environment: &[] },
+    Part { name: "guest tests beside a busy CPU, 20 times", arguments: &["beside-load"], environment: &[] },
     Part { name: "kernel with KASAN and lockdep", arguments: &["debug-kernel"], environment: &[] },
     Part { name: "a service's whole life, with systemd", arguments: &["systemd"], environment: &[] },
     Part {

@@ -43,6 +43,7 @@ use find::Test;
 use judge::Observed;
 pub use judge::{DATA_RACE, find_fault, is_race_of_kernel};
 use kept::{Kept, Key};
+pub use report::FAILED;
 use report::Report;
 use timings::{Part, Timings};
 use tree_lock::TreeLock;
@@ -75,10 +76,16 @@ pub struct Options {
     /// The unit tests, and one script of each directory of tests/ in one guest
     #[arg(long, conflicts_with = "names")]
     pub quick: bool,
+    /// Only the tests that run in a guest
+    #[arg(long, conflicts_with_all = ["quick", "all"])]
+    pub guests: bool,
     /// All cases of tests that otherwise try some; then what takes long: services with systemd, other kernels, the one with KASAN, torture, random inputs, the attack; docs/test-runs.md has the last run of each
     #[arg(long, conflicts_with_all = ["names", "kernel", "quick"])]
     pub all: bool,
 }
+
+/// Before the names of tests that failed once.
+pub const NOT_RELIABLE: &str = "NOT RELIABLE, passed only when run again: ";
 
 /// Guests and tests on the host, one more of both than there are CPUs (script_tests): the factor for time limits.
 const LOAD_OF_A_WHOLE_RUN: u32 = 3;
@@ -96,9 +103,10 @@ pub fn run_in(options: &Options, place: Place) -> Result<ExitCode> {
 
 fn run_scripts(options: &Options, find_place: impl FnOnce() -> Result<Place>) -> Result<ExitCode> {
     let root = crate::root();
-    let whole = options.names.is_empty();
+    let whole = options.names.is_empty() && !options.guests;
     // On a terminal show progress; in a log a thousand lines would hide the one that matters.
-    let mut report = Report::new(&root.join("target/test.log"), whole && !std::io::stdout().is_terminal())?;
+    let mut report =
+        Report::new(&root.join("target/test.log"), options.names.is_empty() && !std::io::stdout().is_terminal())?;
     let timings = Timings::new();
     let tree_lock = TreeLock::in_tree(&root.join("target"), || println!("{}", tree_lock::WAITING))?;
     expect_room(&root)?;
@@ -124,7 +132,7 @@ fn run_scripts(options: &Options, find_place: impl FnOnce() -> Result<Place>) ->
         report.keep(Kept::open(&root, &root.join("target/test-results.json"), fresh), &context.place.kernel.release);
     }
     let run = Run { context: &context, report: &report, timings: &timings, keep: options.keep, again: false };
-    if whole && !options.quick {
+    if options.names.is_empty() && !options.quick {
         measure::expect_load(LOAD_OF_A_WHOLE_RUN);
     }
     let jobs = if whole { Jobs::of_a_whole_run(options, &run, &units) } else { Jobs::default() };
@@ -147,10 +155,10 @@ fn run_scripts(options: &Options, find_place: impl FnOnce() -> Result<Place>) ->
         println!("the results are not kept for the next run: {error:#}");
     }
     if !by_chance.is_empty() {
-        println!("NOT RELIABLE, passed only when run again: {}", by_chance.join(", "));
+        println!("{NOT_RELIABLE}{}", by_chance.join(", "));
     }
     let counts = results::Counts { passed: report.passed(), failed: report.failed(), not_applicable };
-    if !options.quick {
+    if !options.quick && !options.guests {
         results::record(&root, &context.place, options.kernel.as_deref(), &options.names, &counts)?;
     }
     // The parts are separate runs.
@@ -194,6 +202,9 @@ type NotApplicable = Vec<(String, String)>;
 fn select_tests(options: &Options, place: &Place) -> Result<(Vec<Test>, NotApplicable)> {
     let (mut tests, others): (Vec<Test>, Vec<Test>) =
         find::find(&crate::root(), &options.names)?.into_iter().partition(|test| suits(test, place));
+    if options.guests {
+        tests.retain(Test::runs_in_guest);
+    }
     if options.names.is_empty() && !options.all {
         tests.retain(|test| !test.header.all);
     }

@@ -14,6 +14,9 @@ use super::find::Test;
 use super::judge::Observed;
 use super::kept::{Kept, Key};
 
+/// Before the name of a test that failed.
+pub const FAILED: &str = "FAILED  ";
+
 /// Shared by all tests of a run; lines of different tests do not mix.
 pub struct Report {
     passed: AtomicUsize,
@@ -121,7 +124,7 @@ impl Report {
         self.add(usize::from(ok), usize::from(!ok));
         match ok {
             true => self.print(&format!("ok      {name}")),
-            false => self.print_failure(&format!("FAILED  {name}\n{}", indented(&shortened(output, 40)))),
+            false => self.print_failure(&format!("{FAILED}{name}\n{}", indented(&shortened(output, 40)))),
         }
     }
 
@@ -132,7 +135,7 @@ impl Report {
             self.print(&format!("ok      {}", test.name));
             return;
         }
-        let mut lines = format!("FAILED  {}\n", test.name);
+        let mut lines = format!("{FAILED}{}\n", test.name);
         for fault in faults {
             lines.push_str(&format!("{}\n", indented(fault)));
         }
