@@ -68,9 +68,36 @@ static void prevent_optimization(struct kprobe *kprobe, struct pt_regs *regs, un
 }
 NOKPROBE_SYMBOL(prevent_optimization);
 
+#ifdef SPILE_HAVE_KPROBE_FAULT_HANDLER
+/* The kprobe is that of a kretprobe, too. Not 0: the fault has been handled. */
+static int count_fault(struct kprobe *kprobe, struct pt_regs *regs, int trap)
+{
+	atomic_long_inc(&container_of(kprobe, struct spile_site, kprobe)->faults);
+	return 0;
+}
+NOKPROBE_SYMBOL(count_fault);
+#endif
+
+void spile_kprobe_count_faults(struct spile_site *site)
+{
+	atomic_long_set(&site->faults, 0);
+#ifdef SPILE_HAVE_KPROBE_FAULT_HANDLER
+	site->kprobe.fault_handler = count_fault;
+#endif
+}
+
+unsigned long spile_kprobe_missed(const struct spile_site *site)
+{
+	unsigned long faults = atomic_long_read(&site->faults);
+
+	/* They are counted one after the other. */
+	return site->kprobe.nmissed - min(faults, site->kprobe.nmissed);
+}
+
 static void prepare(struct spile_site *site)
 {
 	spile_attach_place(&site->kprobe, site);
+	spile_kprobe_count_faults(site);
 	site->kprobe.pre_handler = handle_hit;
 	site->kprobe.post_handler = site->probe->stays_breakpoint ? prevent_optimization : NULL;
 	site->registered = false;
@@ -392,10 +419,10 @@ static void commit(void)
 	kprobes_at_entries = 0;
 }
 
-/* Its own, or that of another site. */
-static const struct kprobe *kprobe_of(const struct spile_site *site)
+/* The one with its kprobe: itself, or another. */
+static const struct spile_site *server_of(const struct spile_site *site)
 {
-	return site->served_by ? &site->served_by->kprobe : &site->kprobe;
+	return site->served_by ?: site;
 }
 
 static void disarm_kprobe_sites(struct spile_site *const *sites, unsigned int count)
@@ -417,7 +444,7 @@ static void disarm_kprobe_sites(struct spile_site *const *sites, unsigned int co
 		cond_resched();
 	}
 	for (i = 0; i < count; i++) {
-		sites[i]->missed += kprobe_of(sites[i])->nmissed;
+		sites[i]->missed += spile_kprobe_missed(server_of(sites[i]));
 		sites[i]->by_entry = false;
 		sites[i]->registered = false;
 	}
@@ -452,14 +479,14 @@ void spile_kprobe_turn(struct spile_site *site, bool on)
 
 static void count_missed_hits(const struct spile_site *site, struct spile_counters *counters)
 {
-	counters->nested += kprobe_of(site)->nmissed;
+	counters->nested += spile_kprobe_missed(server_of(site));
 }
 
 static u32 mechanism(const struct spile_site *site)
 {
 	if (site->by_entry)
 		return spile_entry_is_whole(site) ? SPILE_BY_FTRACE_WHOLE : SPILE_BY_FTRACE;
-	return kprobe_of(site)->flags & KPROBE_FLAG_FTRACE ? SPILE_BY_KPROBE_FTRACE :
+	return server_of(site)->kprobe.flags & KPROBE_FLAG_FTRACE ? SPILE_BY_KPROBE_FTRACE :
 							     SPILE_BY_KPROBE;
 }
 

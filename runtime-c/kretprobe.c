@@ -10,9 +10,12 @@
  * fprobe does.
  */
 #include <linux/atomic.h>
+#include <linux/kallsyms.h>
 #include <linux/log2.h>
 #include <linux/module.h>
 #include <linux/overflow.h>
+#include <linux/percpu.h>
+#include <linux/string.h>
 
 #include "attach.h"
 #include "budget.h"
@@ -38,17 +41,103 @@ static struct spile_site *site_of(struct kretprobe_instance *instance)
 	return container_of(spile_get_kretprobe(instance), struct spile_site, kretprobe);
 }
 
+#ifdef CONFIG_KRETPROBE_ON_RETHOOK
+static __always_inline int enter(struct kretprobe_instance *instance, unsigned int kind,
+				 struct pt_regs *regs)
+{
+	return !spile_run_hit(site_of(instance), kind, (unsigned long *)regs,
+			      (char *)instance->data);
+}
+
+static __always_inline int handle_no_entry(struct kretprobe_instance *instance,
+					   struct pt_regs *regs)
+{
+	return 0;
+}
+
+static __always_inline void note_event(void)
+{
+}
+#else
+/*
+ * Such a kernel replaces the return address at each kretprobe of a function: the entry handlers
+ * of all but the first of them find the trampoline, and not who has called the function.
+ */
+struct original_return {
+	unsigned long events;	/* entries and returns on this CPU, with this one */
+	unsigned long event;	/* the one that saw what follows */
+	unsigned long at;
+	unsigned long address;
+};
+
+static DEFINE_PER_CPU(struct original_return, last_return);
+static unsigned long trampoline;	/* 0: not known yet */
+
+static noinline bool is_trampoline(unsigned long address)
+{
+	unsigned long known = READ_ONCE(trampoline);
+	char name[KSYM_SYMBOL_LEN];
+
+	if (known)
+		return address == known;
+	snprintf(name, sizeof(name), "%ps", (void *)address);
+	if (!strstr(name, "kretprobe_trampoline"))
+		return false;
+	WRITE_ONCE(trampoline, address);
+	return true;
+}
+NOKPROBE_SYMBOL(is_trampoline);
+
+static __always_inline void note_event(void)
+{
+	this_cpu_inc(last_return.events);
+}
+
+/*
+ * The handlers of one call run one after the other on a CPU. Where an interrupt comes in
+ * between, whose functions are probed too, the later ones find the trampoline. Kind 0: there is
+ * no entry handler, but others may follow. Preemption off.
+ */
+static noinline int enter(struct kretprobe_instance *instance, unsigned int kind,
+			  struct pt_regs *regs)
+{
+	struct original_return *last = this_cpu_ptr(&last_return);
+	unsigned long *at = (unsigned long *)regs->sp, found = *at;
+	bool is_replaced, fine;
+
+	is_replaced = last->event == last->events && last->at == (unsigned long)at &&
+		      found != last->address && is_trampoline(found);
+	last->event = ++last->events;
+	if (is_replaced) {
+		WRITE_ONCE(*at, last->address);
+	} else {
+		last->at = (unsigned long)at;
+		last->address = found;
+	}
+	fine = !kind || spile_run_hit(site_of(instance), kind, (unsigned long *)regs,
+				      (char *)instance->data);
+	if (is_replaced)
+		WRITE_ONCE(*at, found);
+	return !fine;
+}
+NOKPROBE_SYMBOL(enter);
+
+static int handle_no_entry(struct kretprobe_instance *instance, struct pt_regs *regs)
+{
+	return enter(instance, 0, regs);
+}
+NOKPROBE_SYMBOL(handle_no_entry);
+#endif
+
 static int handle_entry(struct kretprobe_instance *instance, struct pt_regs *regs)
 {
-	return !spile_run_hit(site_of(instance), SPILE_RUN_ENTERING, (unsigned long *)regs,
-			      (char *)instance->data);
+	return enter(instance, SPILE_RUN_ENTERING, regs);
 }
 NOKPROBE_SYMBOL(handle_entry);
 
 static int handle_simple_entry(struct kretprobe_instance *instance, struct pt_regs *regs)
 {
-	return !spile_run_hit(site_of(instance), SPILE_RUN_ENTERING | SPILE_RUN_SIMPLE,
-			      (unsigned long *)regs, (char *)instance->data);
+	return enter(instance, SPILE_RUN_ENTERING | SPILE_RUN_SIMPLE, regs);
 }
 NOKPROBE_SYMBOL(handle_simple_entry);
 
@@ -60,7 +149,8 @@ static int handle_sampled_entry(struct kretprobe_instance *instance, struct pt_r
 	/* If ftrace reported the entry, this was decided there. */
 	if (!site->by_entry && spile_budget_skips(site))
 		return 1;
-	return site->probe->entry_handler ? handle_entry(instance, regs) : 0;
+	return site->probe->entry_handler ? handle_entry(instance, regs) :
+					    handle_no_entry(instance, regs);
 }
 NOKPROBE_SYMBOL(handle_sampled_entry);
 
@@ -68,6 +158,7 @@ static int handle_return(struct kretprobe_instance *instance, struct pt_regs *re
 {
 	struct spile_site *site = site_of(instance);
 
+	note_event();
 	spile_registers_of_return(instance, regs);
 	spile_run_hit(site, SPILE_RUN_RETURNING, (unsigned long *)regs, (char *)instance->data);
 	return 0;
@@ -78,6 +169,7 @@ static int handle_simple_return(struct kretprobe_instance *instance, struct pt_r
 {
 	struct spile_site *site = site_of(instance);
 
+	note_event();
 	spile_registers_of_return(instance, regs);
 	spile_run_hit(site, SPILE_RUN_RETURNING | SPILE_RUN_SIMPLE, (unsigned long *)regs,
 		      (char *)instance->data);
@@ -144,10 +236,16 @@ static int register_own(struct spile_site *site, unsigned int flags)
 		kretprobe->entry_handler = handle_sampled_entry;
 	else if (probe->entry_handler)
 		kretprobe->entry_handler = probe->entry_simple ? handle_simple_entry : handle_entry;
+#ifndef CONFIG_KRETPROBE_ON_RETHOOK
+	else
+		kretprobe->entry_handler = handle_no_entry;
+#endif
 	kretprobe->data_size = probe->entry_bytes;
 	kretprobe->maxactive = probe->maxactive ? probe->maxactive : spile_returns_active();
 	kretprobe->kp.flags = flags;
 	error = spile_code_end_check(site) ?: register_kretprobe(kretprobe);
+	/* It has cleared what this sets. */
+	spile_kprobe_count_faults(site);
 	site->registered = !error;
 	return error;
 }
@@ -219,7 +317,7 @@ static void disarm_returns(struct spile_site *const *sites, unsigned int count)
 			continue;
 		}
 		sites[i]->return_missed += atomic_long_xchg(&sites[i]->unhooked, 0);
-		sites[i]->missed += sites[i]->kretprobe.kp.nmissed;
+		sites[i]->missed += spile_kprobe_missed(sites[i]);
 		sites[i]->return_missed += sites[i]->kretprobe.nmissed;
 		sites[i]->by_entry = false;
 		sites[i]->registered = false;
@@ -231,7 +329,7 @@ static void count_missed_returns(const struct spile_site *site, struct spile_cou
 	counters->return_misses += atomic_long_read(&site->unhooked);
 	if (!site->registered)
 		return;
-	counters->nested += site->kretprobe.kp.nmissed;
+	counters->nested += spile_kprobe_missed(site);
 	counters->return_misses += site->kretprobe.nmissed;
 }
 

@@ -63,6 +63,7 @@ struct spile_site {
 	/* "module:symbol" of a site in a module, a symbol without target, else 0 */
 	char *symbol;
 	u32 mechanism;			/* enum spile_mechanism */
+	atomic_long_t faults;		/* page faults that kprobe.nmissed counts */
 	unsigned long missed;		/* kprobe.nmissed of registrations that are over */
 	unsigned long return_missed;	/* kretprobe.nmissed of the same */
 	unsigned long faulted_in;	/* uprobe.faulted_in of the same */
@@ -155,6 +156,13 @@ void spile_run_sampled(struct spile_site *site, unsigned long *regs);
  * commit() enables it.
  */
 void spile_kprobe_serve(struct spile_site *site);
+
+/*
+ * Before a site's kprobe, or after its kretprobe is registered: its page faults are counted where
+ * the kernel takes them for missed hits. spile_kprobe_missed(): the missed hits without them.
+ */
+void spile_kprobe_count_faults(struct spile_site *site);
+unsigned long spile_kprobe_missed(const struct spile_site *site);
 
 /* spile_family.enabling and .turn of kprobes and kretprobes. */
 u64 spile_kprobe_enabling_time(void);
