@@ -142,8 +142,7 @@ static inline void spile_registers_of_return(const struct kretprobe_instance *in
 /*
  * SPILE_HAVE_KPROBE_FAULT_HANDLER: a page fault in a kprobe's handler counts as one of the
  * hits that kprobe.nmissed has, and calls kprobe.fault_handler. "kprobes: Remove
- * kprobe::fault_handler" and "x86/kprobes: Do not decode opcode in resume_execution()", first in
- * 5.14, ended both. Can go when 5.10 has.
+ * kprobe::fault_handler", first in 5.14, ended both. Can go when 5.10 has.
  */
 
 /*

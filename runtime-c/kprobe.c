@@ -69,7 +69,10 @@ static void prevent_optimization(struct kprobe *kprobe, struct pt_regs *regs, un
 NOKPROBE_SYMBOL(prevent_optimization);
 
 #ifdef SPILE_HAVE_KPROBE_FAULT_HANDLER
-/* The kprobe is that of a kretprobe, too. Not 0: the fault has been handled. */
+/*
+ * Also for a kretprobe's kprobe. Faults in the handlers of other kprobes at the same place stay
+ * counted as missed hits. The fault itself is left to the kernel.
+ */
 static int count_fault(struct kprobe *kprobe, struct pt_regs *regs, int trap)
 {
 	atomic_long_inc(&container_of(kprobe, struct spile_site, kprobe)->faults);
@@ -90,7 +93,7 @@ unsigned long spile_kprobe_missed(const struct spile_site *site)
 {
 	unsigned long faults = atomic_long_read(&site->faults);
 
-	/* They are counted one after the other. */
+	/* nmissed is raised first; registering the kprobe clears it. */
 	return site->kprobe.nmissed - min(faults, site->kprobe.nmissed);
 }
 
@@ -487,7 +490,7 @@ static u32 mechanism(const struct spile_site *site)
 	if (site->by_entry)
 		return spile_entry_is_whole(site) ? SPILE_BY_FTRACE_WHOLE : SPILE_BY_FTRACE;
 	return server_of(site)->kprobe.flags & KPROBE_FLAG_FTRACE ? SPILE_BY_KPROBE_FTRACE :
-							     SPILE_BY_KPROBE;
+								    SPILE_BY_KPROBE;
 }
 
 const struct spile_family spile_kprobe_family = {

@@ -94,9 +94,10 @@ static __always_inline void note_event(void)
 }
 
 /*
- * The handlers of one call run one after the other on a CPU. Where an interrupt comes in
- * between, whose functions are probed too, the later ones find the trampoline. Kind 0: there is
- * no entry handler, but others may follow. Preemption off.
+ * Runs the entry handler with the call's own return address in its place. The handlers of one
+ * call run one after the other on a CPU: the one before has seen it. Where an interrupt comes in
+ * between, whose functions are probed too, or where another session's was first, the handler
+ * finds the trampoline. Kind 0: there is no entry handler, but others may follow. Preemption off.
  */
 static noinline int enter(struct kretprobe_instance *instance, unsigned int kind,
 			  struct pt_regs *regs)
