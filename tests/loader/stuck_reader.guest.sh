@@ -6,10 +6,11 @@
 # stdout: ^dropped 0$
 
 mkfifo pipe
-sleep 60 <pipe &
+sleep 1000 <pipe &
 sleeper=$!
 spilerun ticks.ko >pipe 2>err &
 loader=$!
+armed ticks
 # 110 bytes 100 times a second fill a pipe of 64 KB in 6 seconds.
 sleep 10
 kill -s INT $loader
