@@ -154,21 +154,24 @@ pub fn whole_kernel() -> Option<Vec<u8>> {
     Some(made)
 }
 
-/// The boot image of a kernel with this one in it, as it is: LZ4's legacy frame of one block, whose bytes all stand for themselves
+/// The boot image of a kernel with this one in it, as it is: LZ4's legacy frame, whose bytes all stand for themselves
 /// (boot.rst: setup_sects at 0x1f1, payload_offset and payload_length at 0x248).
 pub fn boot_image(kernel: &[u8]) -> Option<Vec<u8>> {
     let whole = fs::read(first("/boot", "vmlinuz-")?).ok()?;
     let sectors = usize::from(*whole.get(0x1f1)?);
     let start = (sectors + 1) * 512 + word(&whole, 0x248)?;
-    let mut payload = vec![0xf0];
-    let rest = kernel.len().checked_sub(15)?;
-    payload.extend(std::iter::repeat_n(255, rest / 255));
-    payload.push((rest % 255) as u8);
-    payload.extend(kernel);
-    let length = u32::try_from(payload.len()).ok()?.to_le_bytes();
+    let mut payload = vec![0x02, 0x21, 0x4c, 0x18];
+    // A block of this format has at most 8 MB (lz4_Frame_format.md, legacy frame); these are all literals.
+    for block in kernel.chunks(8 << 20) {
+        let rest = block.len().checked_sub(15)?;
+        payload.extend(u32::try_from(1 + rest / 255 + 1 + block.len()).ok()?.to_le_bytes());
+        payload.push(0xf0);
+        payload.extend(std::iter::repeat_n(255, rest / 255));
+        payload.push((rest % 255) as u8);
+        payload.extend(block);
+    }
     // The length of what is unpacked follows.
-    let payload =
-        [&[0x02, 0x21, 0x4c, 0x18], &length[..], &payload, &u32::try_from(kernel.len()).ok()?.to_le_bytes()].concat();
+    payload.extend(u32::try_from(kernel.len()).ok()?.to_le_bytes());
     let mut made = whole.get(..start)?.to_vec();
     made[0x24c..0x250].copy_from_slice(&u32::try_from(payload.len()).ok()?.to_le_bytes());
     made.extend(payload);
