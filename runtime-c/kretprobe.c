@@ -10,12 +10,9 @@
  * fprobe does.
  */
 #include <linux/atomic.h>
-#include <linux/kallsyms.h>
 #include <linux/log2.h>
 #include <linux/module.h>
 #include <linux/overflow.h>
-#include <linux/percpu.h>
-#include <linux/string.h>
 
 #include "attach.h"
 #include "budget.h"
@@ -24,6 +21,7 @@
 #include "entry.h"
 #include "family.h"
 #include "features.h"
+#include "replaced_return.h"
 #include "return_pool.h"
 #include "run.h"
 #include "session.h"
@@ -41,94 +39,25 @@ static struct spile_site *site_of(struct kretprobe_instance *instance)
 	return container_of(spile_get_kretprobe(instance), struct spile_site, kretprobe);
 }
 
-#ifdef CONFIG_KRETPROBE_ON_RETHOOK
+/* Runs the entry handler with the call's own return address in its place. */
 static __always_inline int enter(struct kretprobe_instance *instance, unsigned int kind,
 				 struct pt_regs *regs)
 {
-	return !spile_run_hit(site_of(instance), kind, (unsigned long *)regs,
-			      (char *)instance->data);
-}
+	unsigned long replaced = spile_return_restore(regs);
+	bool fine = spile_run_hit(site_of(instance), kind, (unsigned long *)regs,
+				  (char *)instance->data);
 
-static __always_inline int handle_no_entry(struct kretprobe_instance *instance,
-					   struct pt_regs *regs)
-{
-	return 0;
-}
-
-static __always_inline void note_event(void)
-{
-}
-#else
-/*
- * Such a kernel replaces the return address at each kretprobe of a function: the entry handlers
- * of all but the first of them find the trampoline, and not who has called the function.
- */
-struct original_return {
-	unsigned long events;	/* entries and returns on this CPU, with this one */
-	unsigned long event;	/* the one that saw what follows */
-	unsigned long at;
-	unsigned long address;
-};
-
-static DEFINE_PER_CPU(struct original_return, last_return);
-static unsigned long trampoline;	/* 0: not known yet */
-
-static noinline bool is_trampoline(unsigned long address)
-{
-	unsigned long known = READ_ONCE(trampoline);
-	char name[KSYM_SYMBOL_LEN];
-
-	if (known)
-		return address == known;
-	snprintf(name, sizeof(name), "%ps", (void *)address);
-	if (!strstr(name, "kretprobe_trampoline"))
-		return false;
-	WRITE_ONCE(trampoline, address);
-	return true;
-}
-NOKPROBE_SYMBOL(is_trampoline);
-
-static __always_inline void note_event(void)
-{
-	this_cpu_inc(last_return.events);
-}
-
-/*
- * Runs the entry handler with the call's own return address in its place. The handlers of one
- * call run one after the other on a CPU: the one before has seen it. Where an interrupt comes in
- * between, whose functions are probed too, or where another session's was first, the handler
- * finds the trampoline. Kind 0: there is no entry handler, but others may follow. Preemption off.
- */
-static noinline int enter(struct kretprobe_instance *instance, unsigned int kind,
-			  struct pt_regs *regs)
-{
-	struct original_return *last = this_cpu_ptr(&last_return);
-	unsigned long *at = (unsigned long *)regs->sp, found = *at;
-	bool is_replaced, fine;
-
-	is_replaced = last->event == last->events && last->at == (unsigned long)at &&
-		      found != last->address && is_trampoline(found);
-	last->event = ++last->events;
-	if (is_replaced) {
-		WRITE_ONCE(*at, last->address);
-	} else {
-		last->at = (unsigned long)at;
-		last->address = found;
-	}
-	fine = !kind || spile_run_hit(site_of(instance), kind, (unsigned long *)regs,
-				      (char *)instance->data);
-	if (is_replaced)
-		WRITE_ONCE(*at, found);
+	spile_return_replace(regs, replaced);
 	return !fine;
 }
-NOKPROBE_SYMBOL(enter);
 
+/* Of a site without an entry handler: others may follow at this entry. */
 static int handle_no_entry(struct kretprobe_instance *instance, struct pt_regs *regs)
 {
-	return enter(instance, 0, regs);
+	spile_return_replace(regs, spile_return_restore(regs));
+	return 0;
 }
 NOKPROBE_SYMBOL(handle_no_entry);
-#endif
 
 static int handle_entry(struct kretprobe_instance *instance, struct pt_regs *regs)
 {
@@ -159,7 +88,7 @@ static int handle_return(struct kretprobe_instance *instance, struct pt_regs *re
 {
 	struct spile_site *site = site_of(instance);
 
-	note_event();
+	spile_return_handled();
 	spile_registers_of_return(instance, regs);
 	spile_run_hit(site, SPILE_RUN_RETURNING, (unsigned long *)regs, (char *)instance->data);
 	return 0;
@@ -170,7 +99,7 @@ static int handle_simple_return(struct kretprobe_instance *instance, struct pt_r
 {
 	struct spile_site *site = site_of(instance);
 
-	note_event();
+	spile_return_handled();
 	spile_registers_of_return(instance, regs);
 	spile_run_hit(site, SPILE_RUN_RETURNING | SPILE_RUN_SIMPLE, (unsigned long *)regs,
 		      (char *)instance->data);
@@ -237,10 +166,8 @@ static int register_own(struct spile_site *site, unsigned int flags)
 		kretprobe->entry_handler = handle_sampled_entry;
 	else if (probe->entry_handler)
 		kretprobe->entry_handler = probe->entry_simple ? handle_simple_entry : handle_entry;
-#ifndef CONFIG_KRETPROBE_ON_RETHOOK
-	else
+	else if (!IS_ENABLED(CONFIG_KRETPROBE_ON_RETHOOK))
 		kretprobe->entry_handler = handle_no_entry;
-#endif
 	kretprobe->data_size = probe->entry_bytes;
 	kretprobe->maxactive = probe->maxactive ? probe->maxactive : spile_returns_active();
 	kretprobe->kp.flags = flags;
